@@ -26,7 +26,7 @@ TEST(operation, places_go_on_where_indices_turn_over) {
   EXPECT_EQ(operation_at(last, static_cast<std::uint16_t>(last - 32768)), last - 32768) << "one that was posted long before";
 }
 
-TEST(operation, none_stays_none) {
+TEST(operation, number_zero_stays_zero) {
   EXPECT_EQ(operation_at(0, 17), 0U);
 }
 

@@ -65,7 +65,7 @@ TEST(on_demand_firmware, pages_of_the_whole_address_space) {
   EXPECT_EQ(b.usage().table_bytes, 4096U) << "the root alone";
 }
 
-TEST(on_demand_firmware, refuses_what_cannot_be) {
+TEST(on_demand_firmware, refuses_impossible_requests) {
   lazy_bench b;
   EXPECT_EQ(b.register_region(region(0x1000, 0, paged_rights), {}), HCA_BAD_PARAMETER);
   EXPECT_EQ(b.register_region(region(0x1000, (std::uint64_t{1} << 48) + 1, paged_rights), {}), HCA_BAD_PARAMETER);

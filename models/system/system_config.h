@@ -66,9 +66,9 @@ struct system_config {
     k.group("switch", ib_switch, "the InfiniBand switch");
     k.enter("system", "all of it");
     k.time("stall_limit", stall_limit, 1_ns, never,
-           "a run in which nothing gets on for so long, and something waits, ends; never: it goes on");
+           "time without progress, while something waits, after which a run ends; never: no limit");
     k.count("stall_events", stall_events, 0, 1e15,
-            "a run in which nothing gets on for so many events, and something waits, ends; 0: it goes on");
+            "events without progress, while something waits, after which a run ends; 0: no limit");
     k.leave();
   }
 };

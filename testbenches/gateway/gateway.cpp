@@ -28,13 +28,13 @@ router::router(const sc_core::sc_module_name& n, const gateway_config& config, c
   stats_.add("left_bytes", "B", "bytes of these frames", left_bytes_);
   stats_.add("entered", "packets", "frames that entered the fabric as packets", entered_);
   stats_.add("entered_bytes", "B", "bytes of these frames", entered_bytes_);
-  stats_.add("arp_answers", "frames", "questions for the address of a node that were answered", arp_answers_);
+  stats_.add("arp_answers", "frames", "ARP requests for a node's address that were answered", arp_answers_);
   for (std::size_t k = 0; k < kinds; ++k) {
     const std::string name(to_text(static_cast<frame_kind>(k)));
     stats_.add("frames_" + name, "frames", "frames from outside that were read as: " + name, frames_[k]);
   }
   stats_.add("lost_no_host", "packets", "packets to an LID that stands for no host outside", no_host_);
-  stats_.add("lost_unresolved", "packets", "packets to a host that did not tell its address when it was asked", unresolved_);
+  stats_.add("lost_unresolved", "packets", "packets to a host that did not answer when asked for its address", unresolved_);
   stats_.add("lost_damaged", "packets", "packets of the fabric whose ICRC was wrong", damaged_);
   stats_.add("lost_leaving", "packets", "packets that found the queue to the outside full", overflow_out_);
   stats_.add("lost_refused", "packets", "frames that the system did not take", refused_);

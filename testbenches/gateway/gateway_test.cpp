@@ -209,7 +209,7 @@ TEST(Gateway, DamagedFramesAreCountedAndStayOutside) {
   EXPECT_EQ(t.packets.in_use(), 0U);
 }
 
-TEST(Gateway, DoesNotBlessWhatTheFabricDamaged) {
+TEST(Gateway, APacketDamagedInTheFabricDoesNotLeave) {
   link_config c = plain_link(10_ns);
   c.corruption = 1;
   bench t(c);

@@ -118,7 +118,7 @@ class gateway_testbench final : public testbench {
   [[nodiscard]] network hosts_of(const run_context& context) const {
     const auto first = parse_ip(options_.address);
     const auto nodes = static_cast<std::uint32_t>(context.config().nodes.size());
-    if (!first) throw input_error(fmt::format("address: '{}' is no IPv4 address; write 192.168.77.1", options_.address));
+    if (!first) throw input_error(fmt::format("address: '{}' is not an IPv4 address; write 192.168.77.1", options_.address));
     if (!network::has_room(*first, nodes)) {
       throw input_error(fmt::format("address: {} node{} from {} on {} not within x.y.z.1 to x.y.z.254; begin lower", nodes,
                                     nodes == 1 ? "" : "s", options_.address, nodes == 1 ? "is" : "are"));
@@ -184,9 +184,10 @@ class gateway_testbench final : public testbench {
   static void report(run_context& context, const router& gate, loopback& world) {
     const auto ms = [](ps t) { return static_cast<double>(t.count()) / 1e9; };
     result& r = context.result();
-    r.figure("wall_time", ms(world.wall()), "ms", "of the run, of the wall clock");
+    r.figure("wall_time", ms(world.wall()), "ms", "wall-clock time of the run");
     r.figure("most_lag", ms(gate.pace().most_lag()), "ms", "farthest that simulated time was behind the wall clock");
-    r.figure("slipped", ms(gate.pace().slipped()), "ms", "what it did not catch up: from then on it is later by so much");
+    r.figure("slipped", ms(gate.pace().slipped()), "ms",
+             "wall-clock time not caught up: simulated time stays behind by this much");
     r.figure("entered", static_cast<double>(gate.entered()), "packets", "frames from outside that entered the fabric");
     r.figure("left", static_cast<double>(gate.left()), "packets", "packets of the fabric that left as frames");
     table& rows = r.table("frames", {{"frames from outside"}, {"number"}});

@@ -38,7 +38,7 @@ udp_address parse_loopback(std::string_view text) {
   const std::string_view digits = colon == std::string_view::npos ? "" : text.substr(colon + 1);
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
   if (!ip || error != std::errc() || end != digits.data() + digits.size() || port == 0 || port > 65535) {
-    throw std::invalid_argument(fmt::format("'{}' is no address and port; write 127.0.0.1:47911", text));
+    throw std::invalid_argument(fmt::format("'{}' is not an address and port; write 127.0.0.1:47911", text));
   }
   if (!is_loopback(*ip)) {
     throw std::invalid_argument(

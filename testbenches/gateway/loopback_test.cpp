@@ -84,7 +84,7 @@ TEST(Loopback, OutlivesItsPeer) {
   EXPECT_FALSE(a.receive().has_value());
 }
 
-TEST(Loopback, CountsWhatItHadNoRoomFor) {
+TEST(Loopback, CountsFramesWithoutRoom) {
   loopback a(own(1), std::nullopt);
   loopback b(own(2), own(1));
   const std::vector<std::byte> large(9000);
@@ -99,7 +99,7 @@ TEST(Loopback, CountsWhatItHadNoRoomFor) {
   EXPECT_EQ(a.overflowed() + got, static_cast<std::uint64_t>(many));
 }
 
-TEST(Loopback, KnowsSoManyAndNoMore) {
+TEST(Loopback, KnowsAtMostItsLimitOfRemotes) {
   loopback a(own(1), std::nullopt);
   for (unsigned i = 0; i < loopback::most_remotes + 3; ++i) {
     loopback b(own(static_cast<std::uint8_t>(2 + i)), own(1));

@@ -34,7 +34,7 @@ TEST(Pacer, CatchesUpInSteps) {
   EXPECT_EQ(p.slipped(), 0_us);
 }
 
-TEST(Pacer, LetsSlipWhatIsTooMuch) {
+TEST(Pacer, GivesUpLagAboveItsLimit) {
   pacer p(pacing{});
   EXPECT_EQ(p.wait_at_most(0_us, 10_ms, true), 0_us);
   EXPECT_EQ(p.slipped(), 0_ms);

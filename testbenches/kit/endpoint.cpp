@@ -11,8 +11,8 @@ namespace hcasim::kit {
 void cannot_make(const limit& of, int error) {
   std::string text = std::string("cannot make ") + of.what + ": " + std::strerror(error);
   if (error == ETIMEDOUT || error == EIO) text += "; a command was not answered within driver.command_timeout";
-  if (error == EINVAL) text += "; what there may be in it is said by hca.command_unit";
-  if (error == ENOMEM) text += std::string("; how many there may be is said by ") + of.said_by;
+  if (error == EINVAL) text += "; its limits are in hca.command_unit";
+  if (error == ENOMEM) text += std::string("; their number is limited by ") + of.said_by;
   throw std::runtime_error(text);
 }
 

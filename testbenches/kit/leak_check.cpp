@@ -13,7 +13,8 @@ std::vector<std::string> leak_check(hcasim::system& s) {
       found.push_back(std::string(u->name()).substr(prefix) + "." + one.name + " is " + std::to_string((*l)->value()));
     }
   }
-  if (s.packets().in_use() != 0) found.push_back(std::to_string(s.packets().in_use()) + " packets are in no pool");
+  if (s.packets().in_use() != 0)
+    found.push_back(std::to_string(s.packets().in_use()) + " packets were not given back to the pool");
   const std::uint64_t all = s.config().link.buffer / 64;
   for (std::size_t i = 0; i < s.links() && all != 0; ++i) {
     for (unsigned end = 0; end < 2; ++end) {

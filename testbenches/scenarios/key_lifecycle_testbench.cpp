@@ -25,7 +25,7 @@ class key_lifecycle final : public testbench {
  public:
   [[nodiscard]] std::string_view name() const override { return "key_lifecycle"; }
   [[nodiscard]] std::string_view summary() const override {
-    return "what it costs to change who may touch a page: six ways, among 1 to 65 536 live keys";
+    return "cost of changing the rights to a page in six ways, among 1 to 65 536 live keys";
   }
   void knobs(knob_visitor& k) override {
     k.count("most_keys", most_, 1, 65536, "live keys: 1, 64, 4 096 and 65 536, as far as this");

@@ -206,7 +206,7 @@ class host_side final : side {
     p_.memory.read(memory.addr + (f.messages - 1) % f.window * f.size, got);
     for (std::size_t i = 0; i < got.size(); ++i) {
       if (got[i] != static_cast<std::byte>(seed + i * 7 + (i >> 8)))
-        return fail("bytes that came out of the GPU are not those that lay there");
+        return fail("bytes read from the GPU differ from its memory");
     }
   }
 
@@ -281,7 +281,7 @@ class gpu_side final : side {
               after.gpu_down - before.gpu_down};
     o.intact = true;
     if (f.into) o.intact = intact(f, seed);
-    if (!o.intact) fail("bytes in the GPU are not those that were sent");
+    if (!o.intact) fail("bytes in the GPU differ from the bytes sent");
   }
 
   // Messages come; bounced, each is copied on, and its slot given back when the copy has ended.

@@ -1,4 +1,4 @@
-// Verbs programs of the machine, run twice: what they print is what is expected, and the second run is the first again.
+// Verbs programs of the machine, run twice: the output is as expected, and both runs are equal.
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 struct expectation {
   std::string name;
   bool pair = false;
-  bool drawn = false;  // more than a PSN comes of process numbers
+  bool drawn = false;  // process numbers decide more than the PSN
   std::string options;
   std::string words;
   std::string line;
@@ -58,12 +58,12 @@ std::vector<expectation> expectations() {
   return out;
 }
 
-// Sequence numbers are drawn from process numbers, and some print these; processor time is the machine's.
+// Masks output that changes with the machine: PSNs drawn from process numbers, printed process numbers, and processor time.
 std::string masked(const std::string& text) {
   return std::regex_replace(text, std::regex("PSN (0x)?[0-9a-f]+|PSN *: *0x[0-9a-f]+|pid=[0-9]+|cpu +: usr=.*"), "own");
 }
 
-// In a namespace of its own a run's processes are numbered alike every time. Empty = the system does not let us make one.
+// Returns the words that run a program in a namespace of its own, where process numbers repeat. Empty = the system refuses.
 const std::string& numbered_alike() {
   static const std::string prefix = [] {
     const std::string words = "unshare --map-root-user --pid --fork --mount-proc ";
@@ -77,14 +77,14 @@ outcome exec_alike(const std::string& folder, const std::string& programs, const
                      fmt::format("exec -o {} --force --no-trace {} {}", folder, options, programs));
 }
 
-// Both words of a pair are the same but for the address, or stand side by side.
+// Returns the command line: the two programs of a pair differ only in the address, or stand apart in `words`.
 std::string command_line(const expectation& e) {
   const std::size_t apart = e.words.find(" || ");
   if (apart != std::string::npos) return fmt::format("-- {} -- {}", e.words.substr(0, apart), e.words.substr(apart + 4));
   return fmt::format("-- {}{}", e.words, e.pair ? fmt::format(" -- {} node0", e.words) : "");
 }
 
-// The first word, behind the variables that it is given, and what was built for these tests.
+// Returns the programs that a case needs: its first word after any variables, and programs built for these tests.
 std::vector<std::string> programs_of(const expectation& e) {
   std::istringstream words(e.words);
   std::vector<std::string> out;
@@ -142,11 +142,11 @@ double result_of(const std::string& folder, std::size_t i) {
   return 0;
 }
 
-// With processes that compute beside it, on whatever cores there are: the same to the last byte, for programs that look at
-// memory and for programs that sleep. What takes long is probed with signals, which must not disturb it.
+// Results are the same to the last byte while other processes compute on the machine's cores. The programs poll memory, or
+// sleep. Slow threads are probed with signals, which must not disturb a program.
 class on_a_busy_machine : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(on_a_busy_machine, nothing_changes) {
+TEST_P(on_a_busy_machine, results_do_not_change) {
   if (const std::string why = obstacle("ib_write_lat"); !why.empty()) GTEST_SKIP() << why;
   const scratch folder;
   std::vector<pid_t> busy;
@@ -177,8 +177,7 @@ TEST_P(on_a_busy_machine, nothing_changes) {
 INSTANTIATE_TEST_SUITE_P(applications, on_a_busy_machine, ::testing::Values("ib_write_lat -F -n 200", "ibv_rc_pingpong -e"),
                          [](const auto& i) { return std::string(i.param).substr(0, std::string(i.param).find(' ')); });
 
-// The time of a WRITE between programs that wait for it in memory, against the same path seen unit by unit: what a completion
-// and its polling cost is not in it.
+// A WRITE between programs that wait in memory takes less time than the WRITE of `ping`, which includes completion and polling.
 TEST(applications, latency_is_that_of_the_units) {
   if (const std::string why = obstacle("ib_write_lat"); !why.empty()) GTEST_SKIP() << why;
   const scratch folder;
@@ -192,7 +191,8 @@ TEST(applications, latency_is_that_of_the_units) {
   EXPECT_GT(one_way, there_and_back / 2);
 }
 
-// 4096 B of each packet of 4122 B are data: headers of 12 B and, on the first, 16 B more, 6 B of checks, 8 B of local route.
+// Each packet of 4122 B carries 4096 B of data. The rest is 12 B of headers (the first packet has 16 B more), 6 B of checks and
+// 8 B of local route.
 TEST(applications, bandwidth_is_the_links_closed_form) {
   if (const std::string why = obstacle("ib_write_bw"); !why.empty()) GTEST_SKIP() << why;
   const scratch folder;
@@ -202,7 +202,7 @@ TEST(applications, bandwidth_is_the_links_closed_form) {
   EXPECT_NEAR(result_of(folder / "programs", 3), mib_per_second * 4096 / 4122, 0.01 * mib_per_second);
 }
 
-// No transport has more than that, over few messages as over many.
+// No transport exceeds the link's bandwidth, with few or many messages.
 TEST(applications, no_bandwidth_is_more_than_the_links) {
   if (const std::string why = obstacle("ib_write_bw"); !why.empty()) GTEST_SKIP() << why;
   const scratch folder;
@@ -223,7 +223,7 @@ TEST(applications, a_printed_table_is_a_metric) {
   EXPECT_EQ(figure(folder / "a", "program1.iterations"), 20);
 }
 
-// Sixteen programs on a switch, each pair at its own pace: the same again.
+// Sixteen programs on a switch, each pair at its own pace: two runs are equal.
 TEST(applications, eight_pairs_at_once) {
   if (const std::string why = obstacle("ib_write_lat"); !why.empty()) GTEST_SKIP() << why;
   const scratch folder;

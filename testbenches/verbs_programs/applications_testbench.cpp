@@ -16,7 +16,7 @@ class applications_testbench final : public testbench {
   [[nodiscard]] std::string_view summary() const override {
     return "verbs programs of this machine on the simulated adapters, in simulated time";
   }
-  // One is enough: alone, it talks to itself.
+  // One node is enough: a lone program talks to itself.
   void defaults(system_config& c) override { c.nodes.resize(1); }
   // A program may launch others on any node.
   [[nodiscard]] std::size_t driven_nodes(std::size_t nodes, std::size_t /*needed*/) const override { return nodes; }

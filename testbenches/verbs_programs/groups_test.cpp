@@ -25,7 +25,7 @@ double figure_of_packets(const std::string& folder, std::size_t packets) {
   return all / static_cast<double>(packets);
 }
 
-// One sends, two of the others listen, the fourth does not: each of the two has every message, through the switch.
+// One of four programs on a switch sends, and two listen: each of these two gets every message.
 TEST(applications, a_group_on_a_switch) {
   if (const std::string why = obstacle("mckey"); !why.empty()) GTEST_SKIP() << why;
   const scratch folder;

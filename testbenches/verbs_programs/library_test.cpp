@@ -1,4 +1,4 @@
-// The symbols that the preload library shows to programs, and the calls of the C library it stands in for.
+// The symbols that the preload library exports, and the C library's calls among them.
 #include <sstream>
 
 #include "testbenches/verbs_programs/testing/run_programs.h"
@@ -12,7 +12,7 @@ std::string library() {
   return fs::path(places::program).parent_path() / "libhcasim_verbs.so";
 }
 
-// Functions of C by their names: what it needs of C++ would come before the program's own.
+// The library exports functions of C only: its C++ symbols would take the place of the program's own.
 TEST(library, shows_functions_of_c_alone) {
   if (!fs::exists(library())) GTEST_SKIP() << "the library was not built: libibverbs-dev is missing";
   const outcome o = run_program("nm", "-D --defined-only " + library());
@@ -28,7 +28,7 @@ TEST(library, shows_functions_of_c_alone) {
   EXPECT_LT(shown, 400U);
 }
 
-// Each call of this machine's C library that sleeps or reads a clock has its place in the table of the page.
+// Each call of this machine's C library that sleeps or reads a clock is in the page's table.
 TEST(library, knows_each_call_of_the_c_library_that_sleeps) {
   if (!fs::exists(library())) GTEST_SKIP() << "the library was not built: libibverbs-dev is missing";
   const outcome o = run_program((fs::path(places::source) / "scripts/libc_calls").c_str(), library());

@@ -48,7 +48,7 @@ class misuse : public ::testing::Test {
 TEST_F(misuse, a_program_that_does_not_exist) {
   EXPECT_SAYS(run("no_such_program"), 2, "there is no program 'no_such_program' in PATH");
   EXPECT_SAYS(run("./no_such_program"), 2, "No such file");
-  EXPECT_SAYS(run("/usr"), 2, "is no file");
+  EXPECT_SAYS(run("/usr"), 2, "is not a file");
   EXPECT_SAYS(run("/etc/passwd"), 2, "may not be executed");
   EXPECT_FALSE(fs::exists(folder_ / "out"));
 }
@@ -58,9 +58,9 @@ TEST_F(misuse, a_program_that_the_library_cannot_reach) {
   EXPECT_SAYS(run(fs::path(places::program).parent_path() / "hcasim_static"), 2, "linked statically");
 }
 
-TEST_F(misuse, words_that_make_no_program) {
+TEST_F(misuse, bad_words_for_a_program_are_refused) {
   EXPECT_SAYS(exec(folder_ / "out", ""), 2, "there is no program");
-  EXPECT_SAYS(exec(folder_ / "out", "--"), 2, "nothing stands behind");
+  EXPECT_SAYS(exec(folder_ / "out", "--"), 2, "no command follows");
   EXPECT_SAYS(run_program(places::program, "run applications --no-trace --param program0.run=\"a 'b\""), 2, "is not closed");
   EXPECT_SAYS(run("true", "--param program0.start=soon"), 2, "first_idle");
 }
@@ -148,7 +148,7 @@ TEST_F(misuse, clocks_of_the_machine_are_counted) {
   EXPECT_EQ(figure_of("machine_clocks"), 3);
 }
 
-// A lock of a file that another process has.
+// A wait for a file lock that another process holds is an unknown sleep.
 TEST_F(misuse, an_unknown_sleep_is_named) {
   const std::string lock = folder_ / "lock";
   EXPECT_SAYS(run(fmt::format("sh -c 'flock {0} sleep 0.5 & sleep 0.1; flock {0} true; wait'", lock)), 0, "flock");
@@ -162,7 +162,7 @@ TEST_F(misuse, a_run_that_waits_for_ever_shows_what_its_programs_said) {
   EXPECT_NE(o.text.find("waits for descriptors (1); program0 said 'so far' last (program0.txt)"), std::string::npos) << o.text;
 }
 
-// Ctrl-C ends a run in order: what programs have said is there.
+// Ctrl-C ends a run in order, and the programs' output is kept.
 TEST_F(misuse, a_run_that_is_interrupted_keeps_what_it_has) {
   const std::string note = folder_ / "begun";
   const pid_t simulator = ::fork();
@@ -195,8 +195,8 @@ TEST_F(misuse, a_child_that_is_killed) {
   EXPECT_EQ(file_content(folder_ / "out/result.json"), result);
 }
 
-// A program that another one begins may be out of reach as the first one may: it runs, and is told of.
-TEST_F(misuse, a_program_that_begins_one_out_of_reach) {
+// A child program that the library cannot enter runs outside the simulation, with a message.
+TEST_F(misuse, a_child_without_the_library_is_reported) {
   const std::string outside = fs::path(places::program).parent_path() / "hcasim_static";
   const std::string words = outside + " runs outside the simulation, by the machine's clock: it is linked statically";
   EXPECT_SAYS(run(fmt::format("sh -c '{}; true'", outside)), 0, words);
@@ -205,7 +205,7 @@ TEST_F(misuse, a_program_that_begins_one_out_of_reach) {
     EXPECT_SAYS(run(fmt::format("/usr/bin/python3 -c 'import subprocess; subprocess.run([\"{}\"]{})'", outside, how)), 0,
                 words);
   }
-  if (::geteuid() != 0) return;  // only root can make a file of another user's
+  if (::geteuid() != 0) return;  // only root can make a file of another user
   const std::string other = copy("/bin/true", 0755);
   ASSERT_EQ(::chown(other.c_str(), 65534, 65534), 0);
   ::chmod(other.c_str(), 04755);
@@ -238,7 +238,7 @@ TEST_F(misuse, a_program_that_is_killed_leaves_its_peer_a_timeout) {
   EXPECT_EQ(o.status, 0) << o.text;
 }
 
-// The same holds of a program that makes no call.
+// The same holds for a program that makes no call.
 TEST_F(misuse, nothing_of_a_run_outlives_the_simulator) {
   const std::string note = folder_ / "number";
   const std::string words = fmt::format("sh -c '(echo > {0}.new; while :; do :; done) & echo $! > {0}; wait'", note);
@@ -295,7 +295,7 @@ TEST_F(misuse, a_send_queue_is_drained_and_says_so) {
   EXPECT_EQ(run_own("drained").status, 0) << printed(0);
 }
 
-TEST_F(misuse, what_is_written_to_the_connection_manager) {
+TEST_F(misuse, bad_writes_to_the_connection_manager_are_refused) {
   for (const char* what : {"garbage", "wild", "closed"}) EXPECT_EQ(run(connections_ + " " + what).status, 0) << printed(0);
 }
 
@@ -322,7 +322,7 @@ TEST_F(misuse, a_handler_of_its_own_for_faults) {
   EXPECT_EQ(figure_of("unproven_spins"), 0);
 }
 
-// A child that begins with another program is there before its parent goes on: the same in every run.
+// The simulator knows a spawned child before its parent goes on, so every run is the same.
 TEST_F(misuse, programs_begin_others) {
   ASSERT_EQ(run_own("spawn").status, 0) << printed(0);
   const std::string first = printed(0);
@@ -349,8 +349,8 @@ TEST_F(misuse, computing_takes_no_simulated_time) {
 
 class meeting : public misuse, public ::testing::WithParamInterface<const char*> {};
 
-// Before a QP is connected, too: the other one goes on while a thread turns in a loop.
-TEST_P(meeting, in_memory_ends_when_the_other_one_has_run) {
+// The other thread goes on while one turns in a loop, even before a QP is connected.
+TEST_P(meeting, a_wait_for_memory_ends_when_the_other_has_run) {
   ASSERT_EQ(run_own(std::string("meet ") + GetParam()).status, 0) << printed(0);
   EXPECT_EQ(printed(0), fmt::format("{}: met after {} us\n", GetParam(), std::string(GetParam()) == "computes" ? 0 : 1000));
   EXPECT_EQ(figure_of("unproven_spins"), 0);
@@ -361,16 +361,16 @@ INSTANTIATE_TEST_SUITE_P(ways, meeting, ::testing::Values("thread", "thread_cloc
 
 struct loop {
   const char* name;
-  bool proven;  // that it waits
+  bool proven;  // the library proves the wait
 };
 void PrintTo(const loop& l, std::ostream* out) {  // NOLINT(readability-identifier-naming): GoogleTest's
   *out << l.name;
 }
 class spinning : public misuse, public ::testing::WithParamInterface<loop> {};
 
-// A loop that changes nothing that it would not change back is waiting; one that looks at the clock goes on by itself; of
-// others it cannot be known.
-TEST_P(spinning, is_seen_through_or_counted) {
+// A loop that comes back to the same state waits, and the library proves the wait. A loop that reads the clock needs no proof.
+// There is no proof for other loops.
+TEST_P(spinning, wait_is_proven_or_counted) {
   ASSERT_EQ(run_own(std::string("spin ") + GetParam().name).status, 0) << printed(0);
   if (GetParam().proven) {
     EXPECT_EQ(figure_of("unproven_spins"), 0);

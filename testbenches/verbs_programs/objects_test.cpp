@@ -1,4 +1,4 @@
-// Programs that write to their own part of the objects, and give attributes that do not apply: the answers are those of a real
+// A program may write to the public structs of objects, or set attributes that do not apply. The answers are those of a real
 // library and kernel.
 #include "testbenches/verbs_programs/testing/run_programs.h"
 

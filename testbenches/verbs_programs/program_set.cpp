@@ -25,7 +25,7 @@ std::uint32_t number_of(const std::string& node) {
   const char* const end = node.data() + node.size();
   const auto [at, error] = std::from_chars(node.data(), end, n);
   if (error == std::errc() && at == end) return n;
-  throw input_error(fmt::format("node: '{}' is no host; write its number, or rank", node));
+  throw input_error(fmt::format("node: '{}' is not a host; write its number, or rank", node));
 }
 
 std::optional<ps> start_of(const std::string& start) {
@@ -51,7 +51,7 @@ std::string end_of(const std::filesystem::path& file) {
 void program_set::program_knobs::knobs(knob_visitor& k) {
   k.text("run", run,
          "the program and its arguments, as a shell splits them; nodeN, alone or after '=', is that node's address");
-  k.text("node", node, "which host it runs on, modulo their number; rank: the processes that it launches, by their local rank");
+  k.text("node", node, "number of its host, modulo the number of hosts; rank: processes of a launcher run by their local rank");
   k.text("start", start, "a simulated time, or first_idle: when all threads of the program before it sleep for the first time");
   k.count("expect", expect, 0, 255, "the status that it ends with");
 }
@@ -63,18 +63,18 @@ program_set::program_set() {
 
 void program_set::knobs(knob_visitor& k) {
   applications::time_config& t = config_.time;
-  k.time("clock_read", t.clock_read, 1_ps, 1_ms, "what a program's look at the clock costs it");
-  k.time("poll_stretch", t.poll_stretch, 1_ns, 1'000_ms, "longest sleep of a loop that polls a queue which stays empty");
-  k.time("spin_stretch", t.spin_stretch, 1_ns, 1'000_ms, "longest sleep of a loop that looks at memory which stays the same");
+  k.time("clock_read", t.clock_read, 1_ps, 1_ms, "time that a program's read of the clock takes");
+  k.time("poll_stretch", t.poll_stretch, 1_ns, 1'000_ms, "longest sleep of a loop that polls an empty queue");
+  k.time("spin_stretch", t.spin_stretch, 1_ns, 1'000_ms, "longest sleep of a loop that reads unchanged memory");
   k.time("out_of_band", t.out_of_band, 1_ps, 1'000_ms, "from a message beside the fabric to the thread that it wakes");
   k.time("management", config_.connections.management, 1_ps, 1'000_ms,
          "one message between connection managers, or asking for an address or a route");
   k.time("request_retry", config_.connections.request_retry, 1_ps, 100'000_ms,
-         "until a request for a connection that found the listener's backlog full comes again");
-  k.bytes("locked_memory", t.locked_memory, 4096, 0x1p36, "what a program may register at once");
+         "time until a connection request that found a full backlog is sent again");
+  k.bytes("locked_memory", t.locked_memory, 4096, 0x1p36, "memory that a program may have registered at once");
   k.ratio("tsc_mhz", t.tsc_mhz, 1, 100000, "frequency of the time-stamp counter that programs read, in MHz");
   k.time("progress", config_.progress, 0_ps, 1'000'000_ms,
-         "wall-clock time between lines on standard error that say how far a long run is; 0: none");
+         "wall-clock time between reports of a long run's progress on standard error; 0: none");
   k.flag("echo", config_.echo, "show what programs write on the terminal as well");
   for (std::size_t i = 0; i < most_programs; ++i) k.group(names[i], programs_[i], "a program");
 }
@@ -120,10 +120,10 @@ void program_set::report(run_context& context, const applications::programs& run
   const auto figure = [&](const char* name, const counter& c, const char* help) {
     context.result().figure(name, static_cast<double>(c.value()), "1", help);
   };
-  figure("requests", n.requests, "what threads of programs asked the simulator for");
+  figure("requests", n.requests, "requests of programs' threads to the simulator");
   figure("unknown_waits", n.unknown_waits, "sleeps in calls that the library does not know: the run depends on the machine");
-  figure("machine_clocks", n.machine_clocks, "reads of a clock that is the machine's: the run depends on it");
-  figure("unproven_spins", n.unproven_spins, "loops taken for waiting without a proof: the run depends on the machine");
+  figure("machine_clocks", n.machine_clocks, "reads of a clock of the machine, on which the run depends");
+  figure("unproven_spins", n.unproven_spins, "loops taken to wait, without a proof: the run depends on the machine");
 }
 
 }  // namespace hcasim

@@ -1,4 +1,4 @@
-// The programs of a run as its description says: knobs, making them, and what they report. For testbenches that run programs.
+// The programs of a run, for testbenches that run programs: their knobs, their making, and their reports.
 #pragma once
 
 #include <array>
@@ -17,9 +17,9 @@ class program_set {
   void knobs(knob_visitor& k);
   // Settings of time and of connections; the programs are added when they are made.
   applications::programs_config& config() { return config_; }
-  // Throws input_error: there is none (`how` to write one), or one cannot be run.
+  // Makes the programs. Throws input_error: there is none (`how`: how to write one), or a program cannot be run.
   applications::programs& make(run_context& context, hcasim::system& s, const char* how);
-  // Tables and figures, when they have ended.
+  // Reports tables and figures after the end of all programs.
   void report(run_context& context, const applications::programs& running) const;
 
  private:

@@ -46,7 +46,7 @@ std::string why_not() {
 
 class pyverbs : public ::testing::TestWithParam<fields> {};
 
-TEST_P(pyverbs, passes_but_for_what_is_known) {
+TEST_P(pyverbs, passes_except_for_known_failures) {
   if (const std::string why = why_not(); !why.empty()) GTEST_SKIP() << why;
   const scratch folder;
   const std::string script = fs::path(places::source) / "testbenches/verbs_programs/testing/run_pyverbs.py";

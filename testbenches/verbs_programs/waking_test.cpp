@@ -1,4 +1,4 @@
-// The last act of a thread, a process or a program wakes the sleepers that it makes ready, at their simulated time.
+// The last act of a thread, process or program wakes its waiters at their simulated time.
 #include "testbenches/verbs_programs/testing/run_programs.h"
 
 namespace hcasim::applications {
@@ -18,7 +18,7 @@ void PrintTo(const act& a, std::ostream* out) {  // NOLINT(readability-identifie
 class last_act : public ::testing::TestWithParam<act> {};
 
 // The child acts at 1 ms; `out_of_band` later the sleeper goes on. A look at the clock takes 25 ns.
-TEST_P(last_act, wakes_who_sleeps_for_it) {
+TEST_P(last_act, wakes_its_waiter) {
   if (const std::string why = obstacle("ibv_devices"); !why.empty()) GTEST_SKIP() << why;
   const std::string program = fs::path(places::program).parent_path() / "hcasim_misuse";
   if (!fs::exists(program)) GTEST_SKIP() << "the program of these tests was not built: libibverbs-dev is missing";
@@ -43,7 +43,7 @@ INSTANTIATE_TEST_SUITE_P(all, last_act,
                                            act{"semaphore", "close", 1'000'025}, act{"thread", "close", 1'000'025}),
                          [](const auto& i) { return fmt::format("{}_by_{}", i.param.sleeps, i.param.by); });
 
-// perftest sets an alarm of a minute; its last message must end the peer's wait, not that.
+// The last message must end the peer's wait, not perftest's alarm after a minute.
 TEST(applications, the_last_message_of_a_program_ends_its_peer) {
   if (const std::string why = obstacle("ib_send_bw"); !why.empty()) GTEST_SKIP() << why;
   for (const char* words : {"ib_send_bw -F -n 100 -b", "ib_send_bw -F -n 100 -e", "ib_send_bw -F -n 100 -r 1 -t 1"}) {
@@ -57,7 +57,7 @@ TEST(applications, the_last_message_of_a_program_ends_its_peer) {
   }
 }
 
-// The usual wrapper of scripts: what is in time runs as without it, what is not ends at its second.
+// `timeout` around a program changes nothing if the program ends in time, and otherwise ends the program at its limit.
 TEST(applications, a_program_that_is_given_a_second) {
   if (const std::string why = obstacle("ib_write_bw"); !why.empty()) GTEST_SKIP() << why;
   const scratch folder;

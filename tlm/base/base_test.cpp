@@ -278,7 +278,7 @@ TEST(Random, UnitAndChance) {
   }
 }
 
-TEST(Server, QueuesBehindWhatIsBusy) {
+TEST(Server, ARequestWaitsWhileTheServerIsBusy) {
   server s;
   EXPECT_EQ(s.start(10_ns, 5_ns), 10_ns);
   EXPECT_EQ(s.start(11_ns, 5_ns), 15_ns);

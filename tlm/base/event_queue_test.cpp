@@ -153,7 +153,7 @@ TEST(EventQueue, LastRunsAfterEverythingElseOfItsTime) {
 }
 
 // Items that come last of their time, posted for now and for later, among others: against a sorted list.
-TEST(EventQueue, WhatComesLastOfItsTimeComesInTheOrderInWhichItWasPosted) {
+TEST(EventQueue, ItemsLastOfTheirTimeRunInTheOrderPosted) {
   worker w("w");
   random_stream r(6, "last");
   struct posted {

@@ -40,7 +40,7 @@ TEST(TimeWheel, IsInTheOrderOfTimeAndThenOfPosting) {
   }
 }
 
-TEST(Server, RefusesWhatComesOutOfTheOrderOfTime) {
+TEST(Server, RefusesARequestOutOfTimeOrder) {
   server s;
   EXPECT_EQ(s.start(10_ns, 5_ns), 10_ns);
   EXPECT_EQ(s.start(10_ns, 5_ns), 15_ns);  // a tie: first come, first served
@@ -50,7 +50,7 @@ TEST(Server, RefusesWhatComesOutOfTheOrderOfTime) {
   EXPECT_THROW(s.stream(1_ns, 5_ns), std::logic_error);
 }
 
-TEST(Server, LetsThroughWhatStreamsIn) {
+TEST(Server, PassesAStreamWithoutAWait) {
   server s;
   EXPECT_EQ(s.stream(100_ns, 20_ns), 100_ns);  // streaming since 80 ns
   EXPECT_EQ(s.stream(105_ns, 20_ns), 120_ns);

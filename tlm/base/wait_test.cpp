@@ -63,7 +63,7 @@ TEST(WaitList, WakerIsNotReentered) {
   EXPECT_EQ(r.order.size(), 1U);
 }
 
-TEST(WaitList, WakeAllDoesNotWakeWhoComesBack) {
+TEST(WaitList, WakeAllDoesNotWakeAWaiterThatWaitsAgain) {
   resource r("r", 0);
   r.wait_forever(0);
   r.wait_forever(1);

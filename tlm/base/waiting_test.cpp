@@ -50,7 +50,7 @@ TEST(waiting, a_circle_is_closed_where_it_began_or_later) {
   EXPECT_EQ(chain_from(alone, alone[0]).circle, 0U);
 }
 
-TEST(waiting, what_only_tells_why_others_wait_is_no_request) {
+TEST(waiting, a_note_without_a_request_is_not_reported) {
   std::vector<waiting_note> notes{{"receive", "none", never, "queue", {}}};
   EXPECT_EQ(waiting_report(notes, 5_us), "");
   notes.push_back(note("a", 1, "first", {"queue"}));

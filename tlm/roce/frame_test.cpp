@@ -135,7 +135,7 @@ void mend_checksum(bytes& frame) {
 }
 
 // A corpus of frames that lie about themselves: the false byte, and the reader's name for the fault.
-TEST(Frame, ThatLiesIsNamed) {
+TEST(Frame, EveryFalseFieldIsNamed) {
   struct lie {
     const char* about;
     std::size_t at;

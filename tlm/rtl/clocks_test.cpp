@@ -84,7 +84,7 @@ TEST_P(ratio, everything_comes_out_at_edges_of_its_clock) {
 INSTANTIATE_TEST_SUITE_P(clocks, ratio, ::testing::Values(0.2, 1 / 3., 1., 1.1, 2.5, 7.));
 
 // With one clock and with two, with resets seen only at clock edges and with asynchronous ones.
-TEST(rtl_clocks, what_is_taken_step_by_step_is_as_whole_evaluations_have_it) {
+TEST(rtl_clocks, steps_equal_whole_evaluations) {
   unsigned designs = 0;
   for (design_factory make : {make_shape_axi_ram, make_shape_axi_cdma, make_shape_axis_frame_fifo, make_two_clocks_design,
                               make_foreign_design, make_credits_design, make_relay_design}) {

@@ -48,7 +48,7 @@ expect("clock ck: '3/0' is no number, and no N/M" "${top} PINS \"clock ck phase=
 expect("reset rst: 'ck2' is none of the clocks: ck" "${top} PINS \"clock ck\" \"reset rst clock=ck2\" \"strap fault fault\" ${in} ${out}")
 expect("bundle in: 'rst' is none of the clocks: ck" "${top} PINS ${clocks} \"in in valid=i_v data=i_low,i_high clock=rst\" ${out}")
 expect("side x: suspect has no port 'nothing'" "${top} PINS ${clocks} \"side x nothing\" ${in} ${out}")
-expect("i_low.16:9. is no slice of i_low, which has 16 bits" "${top} PINS ${clocks} \"in in valid=i_v ready=!i_busy data=i_low[16:9],i_high\" ${out}")
+expect("i_low.16:9. is not a slice of i_low, which has 16 bits" "${top} PINS ${clocks} \"in in valid=i_v ready=!i_busy data=i_low[16:9],i_high\" ${out}")
 expect("only what comes out of the RTL can be late" "${top} PINS ${clocks} \"in in valid=i_v ready=!i_busy data=i_low,i_high late\" ${out}")
 expect("fifo and late need ready=" "${top} PINS ${clocks} ${in} \"out out valid=o_v data=o_d fifo\"")
 expect("WARNINGS loud is none of errors, show, off" "${top} WARNINGS loud PINS ${clocks} ${in} ${out}")

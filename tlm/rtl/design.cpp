@@ -50,7 +50,7 @@ const pin* design::find_pin(const std::string& text) {
   const auto high = static_cast<unsigned>(std::stoul(text.substr(bracket + 1)));
   const unsigned low = colon == std::string::npos ? high : static_cast<unsigned>(std::stoul(text.substr(colon + 1)));
   if (high < low || high >= found->bits) {
-    throw std::invalid_argument(std::string(name()) + ": " + text + " is no slice of " + port + ", which has " +
+    throw std::invalid_argument(std::string(name()) + ": " + text + " is not a slice of " + port + ", which has " +
                                 std::to_string(found->bits) + " bits");
   }
   return &slices_.emplace_back(pin{text, high - low + 1, found->output, found->at, low, false});

@@ -53,7 +53,7 @@ const unit_object& load(const std::string& who, const std::string& file) {
     const std::string whole = path.lexically_normal().string();
     refuse(who, file, " is not there" + (whole == file ? std::string() : " (" + whole + ")"));
   }
-  if (!fs::is_regular_file(path, ec)) refuse(who, file, " is no file; name a shared object (.so)");
+  if (!fs::is_regular_file(path, ec)) refuse(who, file, " is not a file; name a shared object (.so)");
   if (const std::string how = cut_off(path.string()); !how.empty())
     refuse(who, file, " is not a shared object that can be loaded: " + how);
   const std::string loading = who + ".implementation: loading " + file;
@@ -140,7 +140,8 @@ class text_visitor : public knob_visitor {
 std::string file_in(const std::string& folder, const std::string& unit_name, const char* ending) {
   std::error_code ec;
   fs::create_directories(folder, ec);
-  if (!fs::is_directory(folder, ec)) throw std::invalid_argument(unit_name + ".rtl: " + folder + " is no folder to write into");
+  if (!fs::is_directory(folder, ec))
+    throw std::invalid_argument(unit_name + ".rtl: " + folder + " is not a folder to write into");
   return (fs::path(folder) / (unit_name + ending)).string();
 }
 

@@ -76,7 +76,7 @@ TEST(registry, a_relative_path_is_of_the_folder_that_one_stands_in) {
   EXPECT_EQ(adder("libadder_good.so").make, adder("./libadder_good.so").make);
 }
 
-TEST(registry, what_is_no_unit_is_refused_by_name) {
+TEST(registry, a_file_without_a_unit_is_refused_by_name) {
   const auto says = [](const std::string& object, const std::string& what) {
     const std::string file = objects + "/libadder_" + object + ".so";
     const std::string why = refusal(file);
@@ -91,7 +91,7 @@ TEST(registry, what_is_no_unit_is_refused_by_name) {
   says("no_design", " gives no design");
   says("undefined", " does not stand alone: ");
   says("undefined", "that_is_not_there");
-  EXPECT_NE(refusal(objects + "/").find(" is no file; name a shared object"), std::string::npos);
+  EXPECT_NE(refusal(objects + "/").find(" is not a file; name a shared object"), std::string::npos);
   const std::string text = ::testing::TempDir() + "text" + std::to_string(::getpid()) + ".so";
   for (const char* content : {"", "no shared object\n",
                               "\x7f"

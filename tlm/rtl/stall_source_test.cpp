@@ -38,7 +38,7 @@ TEST(stall_sources, are_open_or_stall_their_part_of_all_transfers) {
   EXPECT_NEAR(long_ones, n / 64, n / 256);
 }
 
-TEST(stall_sources, by_number_depend_on_nothing_else) {
+TEST(stall_sources, by_number_depend_only_on_seed_and_name) {
   stall_source g(3, "ring", 0.4), other(3, "qp", 0.4);
   const stall_source fixed(3, "ring", 0.4);
   int differ = 0;

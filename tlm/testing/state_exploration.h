@@ -128,8 +128,8 @@ std::string states_markdown(const Table& table) {
     text += column(r.becomes ? std::string(table.name(*r.becomes)) : "") + column(list(n.marks, r.sets)) +
             column(list(n.marks, r.clears)) + "\n";
   }
-  text += "\nOf " + std::to_string(n.lives.size() << n.marks.size()) + " combinations " + std::to_string(states.size()) +
-          " can be. " + "Never together:\n\n| | never with |\n|---|---|\n";
+  text += "\n" + std::to_string(states.size()) + " of " + std::to_string(n.lives.size() << n.marks.size()) +
+          " combinations of states and marks are reachable. Never together:\n\n| | never with |\n|---|---|\n";
   const auto never = [&](auto one, std::size_t m) {
     return std::none_of(states.begin(), states.end(), [&](auto s) { return one(s) && (s.marks.bits() >> m & 1U) != 0; });
   };

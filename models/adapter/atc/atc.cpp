@@ -233,8 +233,8 @@ void atc::describe() {
   stats_.add("hits", "1", "bursts whose translation was known", hits_);
   stats_.add("plain", "1", "bursts that are not translated: interrupts, other devices", plain_);
   stats_.add("misses", "1", "pages whose translation was asked for", misses_);
-  stats_.add("merged", "1", "bursts that joined another one's question", merged_);
-  stats_.add("slot_waits", "1", "questions that waited because too many were under way", slot_waits_);
+  stats_.add("merged", "1", "bursts that joined another burst's translation request", merged_);
+  stats_.add("slot_waits", "1", "translation requests that waited because too many were under way", slot_waits_);
   stats_.add("order_waits", "1", "bursts that waited for a write before them", order_waits_);
   stats_.add("evictions", "1", "translations that made room", evictions_);
   stats_.add("dropped_entries", "1", "translations forgotten by invalidations", dropped_);

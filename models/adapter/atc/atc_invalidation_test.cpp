@@ -117,7 +117,7 @@ TEST(atc, a_relaxed_write_is_waited_for) {
 
 // Random bursts, pages that move, appear and go; with a cache of two entries and two translation requests at once. After an
 // invalidation has completed, no burst moves at its old place.
-TEST(atc, random_traffic_never_uses_what_was_taken_away) {
+TEST(atc, random_traffic_never_uses_an_invalidated_translation) {
   atc_config c;
   c.entries = c.ways = 2;
   c.requests = 2;

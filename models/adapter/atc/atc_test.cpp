@@ -97,7 +97,7 @@ TEST(atc, a_large_page_is_asked_for_once) {
   EXPECT_EQ(b.link.of(kind::read).back().address, 0x80000000U + 37 * 13 * 4096 + 8);
 }
 
-TEST(atc, questions_are_shared_and_limited) {
+TEST(atc, translation_requests_are_shared_and_limited) {
   atc_config c;
   c.requests = 2;
   atc_bench b(c);
@@ -195,7 +195,7 @@ TEST(atc, a_read_that_waits_stalls_no_other) {
   EXPECT_EQ(b.link.of(kind::write).back().sent, begin + 7_ns);
 }
 
-TEST(atc, other_devices_go_as_they_are) {
+TEST(atc, bursts_to_other_devices_are_not_translated) {
   atc_bench b;
   auto& peer = b.engine.send(true, 0xffff'c000'0000'0000, 1_us);
   run_until_idle();

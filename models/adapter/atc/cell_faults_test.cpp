@@ -38,7 +38,7 @@ TEST(atc_cells, one_bit_of_a_tag_is_put_right) {
   EXPECT_EQ(b.went_to(), 0x77020U);
 }
 
-TEST(atc_cells, a_tag_that_cannot_be_read_is_asked_for_anew) {
+TEST(atc_cells, an_unreadable_tag_is_requested_again) {
   const damaged b(icm_check::secded, tag_two_bits, 3);
   EXPECT_EQ(b.value("cell_detected"), 1);
   EXPECT_EQ(b.questions(), 2U);
@@ -53,7 +53,7 @@ TEST(atc_cells, parity_sees_one_bit_of_a_tag) {
 }
 
 // The fault is not noticed: the page is asked for, and its translation stands under another page.
-TEST(atc_cells, without_a_code_the_translation_is_that_of_another_page) {
+TEST(atc_cells, without_a_code_a_damaged_tag_names_another_page) {
   damaged b(icm_check::none, tag_bit, 3);
   EXPECT_EQ(b.value("cell_detected") + b.value("cell_corrected"), 0);
   EXPECT_EQ(b.questions(), 2U);
@@ -72,7 +72,7 @@ TEST(atc_cells, without_a_code_the_translation_is_that_of_another_page) {
   EXPECT_EQ(believed, 1U);
 }
 
-TEST(atc_cells, one_bit_of_what_it_leads_to_is_put_right) {
+TEST(atc_cells, one_wrong_bit_of_a_translation_is_corrected) {
   const damaged b(icm_check::secded, cell_bit, 5);
   EXPECT_EQ(b.value("cell_corrected"), 1);
   EXPECT_EQ(b.went_to(), 0x77020U);

@@ -36,7 +36,7 @@ TEST(completion_rules, consumer_index_moves_forward_up_to_the_producer) {
   EXPECT_TRUE(plausible(1, 0xfffffffe, 2));
 }
 
-TEST(completion_rules, what_counts_for_an_armed_cq) {
+TEST(completion_rules, an_armed_cq_counts_the_cqes_it_waits_for) {
   hca_cqc cq{};
   hca_cqe plain{};
   hca_cqe wanted{};
@@ -52,7 +52,7 @@ TEST(completion_rules, what_counts_for_an_armed_cq) {
   EXPECT_TRUE(counts(cq, error));
 }
 
-TEST(completion_rules, what_was_missed_at_arming) {
+TEST(completion_rules, arming_notices_cqes_that_came_before) {
   hca_cqc cq{};
   cq.pi = 10;
   cq.ci = 8;

@@ -78,7 +78,7 @@ TEST(CellFaults, ARuinedEntryMakesRoom) {
   EXPECT_EQ(b.memory.ruined, 1U) << "the next one is right again";
 }
 
-TEST(CellFaults, WhoHoldsAnEntryHasReadItBefore) {
+TEST(CellFaults, ADamagedEntryIsFoundWhenNoRequestHoldsIt) {
   spoiled_bench b(icm_check::parity);
   context_request& first = b.get(5);
   b.spoil(0);
@@ -90,7 +90,7 @@ TEST(CellFaults, WhoHoldsAnEntryHasReadItBefore) {
   EXPECT_EQ(b.memory.reads, 2U) << "found when no request holds it";
 }
 
-TEST(CellFaults, WithoutACodeItIsBelieved) {
+TEST(CellFaults, WithoutACodeADamagedEntryIsBelieved) {
   spoiled_bench b(icm_check::none);
   b.touch(5);
   b.spoil(0, 3);
@@ -150,7 +150,7 @@ TEST(TagFaults, ADirtyEntryWithoutATagStopsTheCache) {
   b.release(r);
 }
 
-TEST(TagFaults, WithoutACodeTheEntryIsAnotherOnes) {
+TEST(TagFaults, WithoutACodeADamagedTagNamesAnotherEntry) {
   spoiled_bench b(icm_check::none);
   b.write(5, 99);
   b.spoil(tag_bit, 3);
@@ -166,7 +166,7 @@ TEST(TagFaults, WithoutACodeTheEntryIsAnotherOnes) {
 }
 
 // The wrong tag is beyond the area, or already in the set: no true tag can be either.
-TEST(TagFaults, ATagThatCannotBeIsNotBelieved) {
+TEST(TagFaults, AnImpossibleTagIsNotBelieved) {
   spoiled_bench b(icm_check::none, 3);
   b.touch(5);
   b.spoil(tag_bit, 30);

@@ -11,7 +11,7 @@ using enum line_life;
 using enum line_mark;
 using e = line_event;
 
-TEST(line_rules, every_row_happens_and_nothing_else_does) {
+TEST(line_rules, exactly_the_rows_of_the_table_happen) {
   EXPECT_EQ(testing::faults_of(line_table), "");
 }
 

@@ -129,7 +129,7 @@ void doorbell_front::describe_front(statistics& s) {
   s.add("bad_writes", "1", "writes that are no doorbell and no register", bad_writes_);
   s.add("foreign", "1",
         "doorbells rung through another UAR page than that of their queue, or of queues that were never started", foreign_);
-  s.add("bad_reads", "1", "reads of what cannot be read", bad_reads_);
+  s.add("bad_reads", "1", "reads of addresses that cannot be read", bad_reads_);
   s.add("register_accesses", "1", "reads and writes of control registers and the MSI-X table", register_accesses_);
 }
 

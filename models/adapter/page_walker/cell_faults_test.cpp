@@ -32,25 +32,25 @@ TEST(WalkerCells, SecdedPutsOneBitRight) {
   EXPECT_EQ(f.reads, 0U);
 }
 
-TEST(WalkerCells, ADetectedOneIsWalkedForAnew) {
+TEST(WalkerCells, ADetectedFaultIsWalkedAgain) {
   const found f = spoiled(icm_check::parity, 0, 12);
   EXPECT_EQ(f.physical, 0x1000U);
   EXPECT_EQ(f.reads, 1U);
 }
 
-TEST(WalkerCells, SoAreTwoBits) {
+TEST(WalkerCells, SecdedWalksAgainForTwoWrongBits) {
   const found f = spoiled(icm_check::secded, 1, 12);
   EXPECT_EQ(f.physical, 0x1000U);
   EXPECT_EQ(f.reads, 1U);
 }
 
-TEST(WalkerCells, AnEntryThatCannotBeIsNotBelieved) {
+TEST(WalkerCells, AnImpossibleEntryIsNotBelieved) {
   const found f = spoiled(icm_check::none, 0, 5);  // an unknown flag
   EXPECT_EQ(f.physical, 0x1000U);
   EXPECT_EQ(f.reads, 1U);
 }
 
-TEST(WalkerCells, AnotherPageIsWithoutACode) {
+TEST(WalkerCells, WithoutACodeADamagedEntryLeadsToAnotherPage) {
   const found f = spoiled(icm_check::none, 0, 13);
   EXPECT_EQ(f.status, translate_status::ok);
   EXPECT_EQ(f.physical, 0x3000U);
@@ -62,14 +62,14 @@ TEST(WalkerTags, SecdedPutsOneBitRight) {
   EXPECT_EQ(f.reads, 0U);
 }
 
-TEST(WalkerTags, ADetectedOneIsWalkedForAnew) {
+TEST(WalkerTags, ADetectedFaultIsWalkedAgain) {
   const found f = spoiled(icm_check::parity, 2, 3);
   EXPECT_EQ(f.physical, 0x1000U);
   EXPECT_EQ(f.reads, 1U);
 }
 
 // The line of one key is found for another.
-TEST(WalkerTags, WithoutACodeItIsTheLineOfAnotherKey) {
+TEST(WalkerTags, WithoutACodeADamagedTagNamesAnotherKey) {
   page_walker_bench b({}, {.check = icm_check::none, .kind = icm_entry::pte});
   const translation m = table(1, 1);
   b.memory.map(m, 0, 0x1000);
@@ -112,25 +112,25 @@ TEST_P(WalkerNode, SecdedPutsOneBitRight) {
   EXPECT_EQ(f.reads, 1U);
 }
 
-TEST_P(WalkerNode, ADetectedOneIsReadAnew) {
+TEST_P(WalkerNode, ADetectedFaultIsReadAgain) {
   const found f = spoiled_node(icm_check::parity, GetParam(), 12);
   EXPECT_EQ(f.physical, 0x2000U);
   EXPECT_EQ(f.reads, 2U);
 }
 
-TEST_P(WalkerNode, SoAreTwoBits) {
+TEST_P(WalkerNode, SecdedReadsAgainForTwoWrongBits) {
   const found f = spoiled_node(icm_check::secded, GetParam() + 1, 12);
   EXPECT_EQ(f.physical, 0x2000U);
   EXPECT_EQ(f.reads, 2U);
 }
 
-TEST(WalkerNodes, AnEntryThatCannotBeIsNotBelieved) {
+TEST(WalkerNodes, AnImpossibleNodeIsNotBelieved) {
   const found f = spoiled_node(icm_check::none, 0, 0);  // not present
   EXPECT_EQ(f.physical, 0x2000U);
   EXPECT_EQ(f.reads, 2U);
 }
 
-TEST(WalkerNodes, AnotherNodeIsWithoutACode) {
+TEST(WalkerNodes, WithoutACodeADamagedNodeLeadsToAnotherNode) {
   const found f = spoiled_node(icm_check::none, 0, 13);
   EXPECT_EQ(f.status, translate_status::not_present);
   EXPECT_EQ(f.reads, 1U);

@@ -24,7 +24,7 @@ struct port_config {
   void knobs(knob_visitor& k) {
     k.count("lid", lid, 1, 0xbfff, "the port's LID; packets to another one are dropped");
     k.choice("link_layer", link_layer, {"infiniband", "ethernet"},
-             "what programs see: a port of InfiniBand, or one of RoCE with GIDs of both versions");
+             "kind of port for programs: InfiniBand, or RoCE with GIDs of both versions");
     k.count("virtual_lanes", virtual_lanes, 1, 15, "data virtual lanes; a packet takes lane SL mod virtual_lanes");
     k.bytes("mtu", mtu, 256, 4096,
             "payload of a packet at most, a power of two; less if link.buffer does not hold such a packet");

@@ -204,7 +204,7 @@ TEST(PortEgress, KeepsAsManyPacketsAsItsKnobSays) {
   EXPECT_EQ(t.wire.arrivals.back().at, 2_us + 20_ns);
 }
 
-TEST(PortEgress, WhatIsSentInResponseDoesNotOvertakeWhatWasAnswered) {
+TEST(PortEgress, APacketSentInResponseDoesNotOvertakeWaitingPackets) {
   bench t;
   t.wire.mode = sink::answer::on_demand;
   for (std::uint32_t i = 0; i < 5; ++i) t.senders[0].send(make(t.packets, wire::send_only, i, far_lid), 0_ps);

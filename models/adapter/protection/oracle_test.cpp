@@ -289,7 +289,7 @@ TEST(Oracle, ShortestDisagreement) {
 class LeftOut : public ::testing::TestWithParam<int> {};
 
 // Every rule, by number: the judge's, then those of bind, invalidate and fast-register.
-TEST_P(LeftOut, IsNoticed) {
+TEST_P(LeftOut, ARuleLeftOutIsNoticed) {
   auto n = static_cast<std::size_t>(GetParam());
   left_out without;
   if (n < std::size(rules::in_order)) {

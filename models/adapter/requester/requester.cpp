@@ -22,7 +22,7 @@ requester::requester(const sc_core::sc_module_name& name, const requester_config
   stats_.add("packets", "1", "request packets handed to the port", packets_sent_);
   stats_.add("payload_sent", "B", "payload bytes in request packets, repeats included", payload_sent_);
   stats_.add("payload_received", "B", "bytes of READ and atomic responses placed", payload_received_);
-  stats_.add("acknowledges", "1", "acknowledge packets that told something new", acknowledges_);
+  stats_.add("acknowledges", "1", "acknowledge packets that were not discarded", acknowledges_);
   stats_.add("naks", "1", "negative acknowledges, without RNR", naks_);
   stats_.add("rnr_naks", "1", "receiver-not-ready NAKs", rnr_naks_);
   stats_.add("go_backs", "1", "times sending went back to the oldest unacknowledged packet", go_backs_);

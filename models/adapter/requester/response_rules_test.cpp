@@ -20,7 +20,7 @@ void each_arrival(F f) {
 }
 
 // Each law on its own.
-TEST(response_rules, laws) {
+TEST(response_rules, every_response_obeys_the_specification) {
   each_arrival([](const response_arrival& a) {
     const response_action r = reaction_to(a);
     const bool outstanding = a.place != response_place::behind && a.place != response_place::unsent;

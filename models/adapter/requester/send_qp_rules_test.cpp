@@ -10,11 +10,11 @@ namespace {
 using enum send_qp_life;
 using enum send_qp_mark;
 
-TEST(send_qp_rules, every_row_happens_and_nothing_else_does) {
+TEST(send_qp_rules, exactly_the_rows_of_the_table_happen) {
   EXPECT_EQ(testing::faults_of(send_qp_table), "");
 }
 
-TEST(send_qp_rules, what_cannot_be_is_not_reached) {
+TEST(send_qp_rules, impossible_states_are_not_reached) {
   for (const send_qp_state s : testing::reachable(send_qp_table)) {
     // No QP sends, or waits for a page, without PSNs.
     EXPECT_TRUE(s.has(numbered) || (s.life != sending && !s.any({paging, resumed})));

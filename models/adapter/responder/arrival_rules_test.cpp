@@ -38,7 +38,7 @@ bool executes(request_answer a) {
 }
 
 // The statements of the specification about all cells of a kind, each checked on its own.
-TEST(arrival_rules, laws) {
+TEST(arrival_rules, every_arrival_obeys_the_specification) {
   std::size_t heard = 0;
   for (const request_arrival& a : all_arrivals()) {
     const request_answer r = answer_to(a);
@@ -79,7 +79,7 @@ TEST(arrival_rules, laws) {
 }
 
 // A packet that is dropped, or answered from the record, leaves the QP unchanged.
-TEST(arrival_rules, only_what_is_in_its_turn_changes_the_context) {
+TEST(arrival_rules, only_a_packet_in_its_turn_changes_the_context) {
   for (const request_arrival& a : all_arrivals()) {
     const request_answer r = answer_to(a);
     EXPECT_EQ(changes_context(r), executes(r) || r == skip || r == refuse || r == ask_again);

@@ -11,11 +11,11 @@ using enum receive_qp_life;
 using enum receive_qp_mark;
 using e = receive_qp_event;
 
-TEST(receive_qp_rules, every_row_happens_and_nothing_else_does) {
+TEST(receive_qp_rules, exactly_the_rows_of_the_table_happen) {
   EXPECT_EQ(testing::faults_of(receive_qp_table), "");
 }
 
-TEST(receive_qp_rules, what_cannot_be_is_not_reached) {
+TEST(receive_qp_rules, impossible_states_are_not_reached) {
   for (const receive_qp_state s : testing::reachable(receive_qp_table)) {
     // Software is told once in a life, and only of an error.
     EXPECT_FALSE(s.has(told_last) && (s.life == receiving || receive_qp_table.possible(s, e::last_wqe)));

@@ -28,7 +28,7 @@ struct responder_config {
     k.count("receive_prefetch", receive_prefetch, 1, 64, "receive WQEs fetched by one DMA read");
     k.choice("class_j", class_j, {"silent", "ack", "nak_rae"}, "answer to a SEND_WITH_INV whose key cannot be invalidated");
     k.flag("atomic_align_first", atomic_align_first,
-           "a misaligned atomic is an invalid request whatever its key; off: the key first");
+           "a misaligned atomic is an invalid request with any key; off: the key is checked first");
     k.choice("unreliable_receive_error", unreliable_receive_error, {"drop", "error"},
              "a bad L_Key of a UC or UD receive drops the message, or puts the QP into ERR");
   }

@@ -11,11 +11,11 @@ using enum scheduled_qp_life;
 using enum scheduled_qp_mark;
 using e = scheduled_qp_event;
 
-TEST(scheduled_qp_rules, every_row_happens_and_nothing_else_does) {
+TEST(scheduled_qp_rules, exactly_the_rows_of_the_table_happen) {
   EXPECT_EQ(testing::faults_of(scheduled_qp_table), "");
 }
 
-TEST(scheduled_qp_rules, what_cannot_be_is_not_reached) {
+TEST(scheduled_qp_rules, impossible_states_are_not_reached) {
   for (const queue_status s : testing::reachable(scheduled_qp_table)) {
     // The WQE in front goes to window_unit once, of a queue whose ring is known.
     EXPECT_FALSE(s.has(changing) && s.has(changed));

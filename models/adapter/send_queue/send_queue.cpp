@@ -24,8 +24,8 @@ send_queue::send_queue(const sc_core::sc_module_name& name, const send_queue_con
   stats_.add("depth_stalls", "1", "times the number of outstanding WQEs held a WQE back", depth_stalls_);
   stats_.add("local_fence_stalls", "1", "times a LOCAL_INV waited for earlier WQEs", local_fence_stalls_);
   stats_.add("changes", "1", "BIND, LOCAL_INV and FAST_REG handed to window_unit", changes_);
-  stats_.add("drains", "1", "times a QP in SQD had nothing begun left to complete", drains_);
-  stats_.add("bad_wqes", "1", "WQEs that were not what their place says", bad_wqes_);
+  stats_.add("drains", "1", "times a QP in SQD had completed all begun work", drains_);
+  stats_.add("bad_wqes", "1", "WQEs whose size, index or QPN does not fit their place in the ring", bad_wqes_);
   stats_.add("ready", "1", "QPs that wait for a turn", ready_level_);
   stats_.add("units_busy", "1", "turns in progress", units_busy_);
   stats_.busy_time("scheduler_busy", "time the scheduler was starting turns", scheduler_);

@@ -24,8 +24,8 @@ window_unit::window_unit(const sc_core::sc_module_name& name, const window_unit_
     stats_.add(ops[i], "1", std::string(ops[i]) + " that took effect", done_[i]);
     stats_.add(std::string(ops[i]) + "_time", "ps", "from the request to the end of the last older access", time_[i]);
   }
-  stats_.add("unbinds", "1", "of the binds: type 1 windows that were closed", unbinds_);
-  stats_.add("remote_invalidates", "1", "of the invalidates: by SEND_WITH_INV", remote_invalidates_);
+  stats_.add("unbinds", "1", "binds that closed a type 1 window", unbinds_);
+  stats_.add("remote_invalidates", "1", "invalidates by SEND_WITH_INV", remote_invalidates_);
   for (std::size_t i = 1; i < window_faults; ++i) {
     stats_.add(std::string("fault_") + window_fault_names[i], "1", std::string("changes refused with ") + window_fault_names[i],
                faults_[i]);

@@ -17,7 +17,7 @@ struct window_unit_config {
     k.cycles("latency", latency, 0, 10000, "from the contexts of a change to the change");
     k.cycles("extent_step", extent_step, 0, 1000, "to compare with one line of an address space's extents");
     k.flag("inv_plain_mr", inv_plain_mr, "LOCAL_INV may invalidate a registered region");
-    k.flag("inv_free_error", inv_free_error, "invalidating what is free already is an error");
+    k.flag("inv_free_error", inv_free_error, "invalidating a free key is an error");
   }
 };
 

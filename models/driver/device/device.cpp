@@ -23,7 +23,7 @@ device::device(host& machine, std::uint64_t bar_base, const driver_config& confi
       pager_(machine, *this),
       peers_(*this, config_) {
   if (config.first_vector + config.completion_vectors + 1 >= host::vectors)
-    throw std::invalid_argument("driver: first_vector leaves no vectors of the host, of which there are " +
+    throw std::invalid_argument("driver: first_vector leaves too few of the host's interrupt vectors, in all " +
                                 std::to_string(host::vectors) + ", for completion_vectors, events and the IOMMU");
   counters_.list(list_);
 }

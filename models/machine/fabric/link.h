@@ -27,7 +27,7 @@ namespace hcasim {
 enum class fault : std::uint8_t { none, loss, corruption, duplication, delay };
 
 inline constexpr std::array<fault_kind, 3> link_fault_kinds{{
-    {"link_down", "the link is down for `length` (link.retraining): what is sent meanwhile is lost, and both ports are told"},
+    {"link_down", "the link is down for `length` (link.retraining): packets sent meanwhile are lost, and both ports are told"},
     {"loss_burst", "the next `count` packets are lost, whichever way they go"},
     {"credit_loss",
      "updates of `count` credits get lost, of each lane and end, until the next one in `length` (link.retraining)"},

@@ -16,7 +16,7 @@ constexpr std::uint32_t with_pages = with_ats | IOMMU_CONTEXT_PAGES;
 
 // ---- questions
 
-TEST(iommu_ats, a_question_is_answered_with_what_the_table_says) {
+TEST(iommu_ats, a_translation_request_gets_the_tables_translation) {
   iommu_bench b;
   b.attach(0, with_ats);
   b.map(0x5000, 0x77000);
@@ -51,7 +51,7 @@ TEST(iommu_ats, a_question_is_answered_with_what_the_table_says) {
 }
 
 // The IOTLB has the page for reading; a request for writing looks at the table again.
-TEST(iommu_ats, a_right_that_was_given_meanwhile_is_found) {
+TEST(iommu_ats, a_right_granted_meanwhile_is_found) {
   iommu_bench b;
   b.attach(0, with_ats);
   b.map(0x5000, 0x77000, 12, IOMMU_PTE_READ);
@@ -83,7 +83,7 @@ TEST(iommu_ats, translated_requests_go_on_without_a_walk) {
   EXPECT_EQ(b.value("translated"), 2);
 }
 
-TEST(iommu_ats, who_may_not_is_refused) {
+TEST(iommu_ats, a_device_without_rights_is_refused) {
   iommu_bench b;
   b.attach(3, IOMMU_CONTEXT_PRESENT);
   b.attach(4, IOMMU_CONTEXT_PRESENT | IOMMU_CONTEXT_PASS | IOMMU_CONTEXT_ATS);
@@ -110,7 +110,7 @@ TEST(iommu_ats, who_may_not_is_refused) {
 
 // ---- the device's cache
 
-TEST(iommu_ats, wait_comes_after_the_device_and_what_it_still_wrote) {
+TEST(iommu_ats, a_wait_ends_after_the_devices_last_writes) {
   iommu_bench b;
   b.attach(0, with_ats);
   b.map(0x5000, 0x77000);

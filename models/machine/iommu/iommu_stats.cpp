@@ -21,7 +21,7 @@ void iommu::describe() {
   stats_.add("poisoned_walks", "1", "walks under way in an invalidated range", poisoned_);
   stats_.add("invalidations", "1", "ranges and contexts that software had forgotten", invalidations_);
   stats_.add("commands", "1", "commands executed", commands_);
-  stats_.add("translation_requests", "1", "questions of devices what an address leads to", translation_requests_);
+  stats_.add("translation_requests", "1", "translation requests of devices", translation_requests_);
   stats_.add("translated", "1", "bursts of addresses that the device had translated", translated_);
   stats_.add("device_invalidations", "1", "ranges that devices were told to forget", device_invalidations_);
   stats_.add("timeouts", "1", "of those, given up", timeouts_);

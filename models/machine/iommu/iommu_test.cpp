@@ -265,7 +265,7 @@ TEST(iommu, a_large_entry_in_the_root_is_no_table) {
   EXPECT_EQ(b.value("faults_table"), 1);
 }
 
-TEST(iommu, passes_what_is_not_translated) {
+TEST(iommu, untranslated_accesses_pass) {
   iommu_bench b;
   b.attach(3, IOMMU_CONTEXT_PRESENT | IOMMU_CONTEXT_PASS);
   auto& first = b.device.send(true, 0xdead000, 1_us, 3);

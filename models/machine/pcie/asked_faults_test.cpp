@@ -18,7 +18,7 @@ struct burst_bench : bench {
   }
 };
 
-TEST(asked_faults, wait_for_what_they_fit) {
+TEST(asked_faults, each_fault_waits_for_a_burst_of_its_kind) {
   burst_bench b;
   testing::inject(b.tree, "poisoned_write", 1);
   testing::inject(b.tree, "poisoned_read", 1);
@@ -31,21 +31,21 @@ TEST(asked_faults, wait_for_what_they_fit) {
 }
 
 // A request for more faults than bursts costs no more time and memory than a request for one.
-TEST(asked_faults, may_be_more_than_there_are_bursts) {
+TEST(asked_faults, more_faults_than_bursts_may_be_asked_for) {
   burst_bench b;
   testing::inject(b.tree, "unsupported_request", 1'000'000'000'000);
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(b.passes(false)) << i;
   EXPECT_EQ(b.value("device0_faults"), 100);
 }
 
-TEST(asked_faults, of_none_are_none) {
+TEST(asked_faults, a_count_of_zero_makes_no_fault) {
   burst_bench b;
   testing::inject(b.tree, "completer_abort", 0);
   EXPECT_TRUE(b.passes(true));
   EXPECT_TRUE(b.passes(false));
 }
 
-TEST(asked_faults, are_none_when_they_are_withdrawn) {
+TEST(asked_faults, withdrawn_faults_do_not_happen) {
   burst_bench b;
   for (const char* what : {"completer_abort", "poisoned_read", "receiver_error", "replay_timeout"}) {
     testing::inject(b.tree, what, 3);

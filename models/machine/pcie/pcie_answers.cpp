@@ -214,7 +214,7 @@ void pcie::describe(unsigned i) {
   stats_.add(base + "writes", "1", "DMA write bursts, interrupt messages included", l.writes);
   stats_.add(base + "messages", "1", "interrupt messages", l.messages);
   stats_.add(base + "peer_bursts", "1", "bursts to another device's BAR", l.peer_bursts);
-  stats_.add(base + "unreachable", "1", "bursts whose address led nowhere", l.unreachable);
+  stats_.add(base + "unreachable", "1", "bursts to an unreachable address", l.unreachable);
   stats_.add(base + "credit_stalls", "1", "bursts to or from the device that waited for header or data credits",
              l.credit_stalls);
   stats_.add(base + "credit_stall_time", "ps", "how long each of those waited", l.credit_stall_time);

@@ -333,7 +333,7 @@ TEST(pcie, interrupt_follows_the_writes_before_it) {
   EXPECT_EQ(b.value("device0_messages"), 1);
 }
 
-TEST(pcie, address_that_leads_nowhere) {
+TEST(pcie, an_unreachable_address_is_refused) {
   pcie_config c = plain();
   c.memory_top = 0x10000;
   bench b(c);

@@ -44,7 +44,7 @@ TEST(replay, a_garbled_completion_comes_again) {
   EXPECT_EQ(corrected(b), 0U) << "written with ones it is clear";
 }
 
-TEST(replay, what_is_not_acknowledged_takes_the_link_twice) {
+TEST(replay, an_unacknowledged_burst_is_sent_again) {
   pcie_config c = without_dllps();
   c.replay_timer = 500_ns;
   bench b(c);

@@ -286,7 +286,7 @@ TEST(peer_device, copies_wait_their_turn_and_answers_in_the_call_do_as_well) {
   EXPECT_EQ(b.value("copies"), 2);
 }
 
-TEST(peer_device, a_copy_that_leads_nowhere_says_so) {
+TEST(peer_device, a_copy_to_an_unreachable_address_reports_it) {
   bench b;
   b.copy({0, 1_MiB, 4096, 0x80, 5, PEER_COPY_TO_HOST, {}}, 0_ps);
   b.copy({16_GiB - 64, 0, 128, 0x84, 6, 0, {}}, 0_ps);

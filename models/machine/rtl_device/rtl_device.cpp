@@ -9,7 +9,7 @@ namespace hcasim {
 rtl_device::rtl_device(const sc_core::sc_module_name& name, const rtl_device_config& config, const rtl::chosen& what,
                        const pcie_function& is)
     : open_shell(name, clock_domain(config.clock), what.make, what.options), config_(config) {
-  if (!std::has_single_bit(config.bar)) throw std::invalid_argument(std::string(this->name()) + ".bar: is no power of two");
+  if (!std::has_single_bit(config.bar)) throw std::invalid_argument(std::string(this->name()) + ".bar: is not a power of two");
   const bool requests_by_tlps = design().has_bundle("rd_req.t");
   const bool registers_by_tlps = design().has_bundle("rx_req.t");
   if (requests_by_tlps) {

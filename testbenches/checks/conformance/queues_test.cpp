@@ -44,7 +44,7 @@ CONFORMANCE(TC_A32) {
     ASSERT_TRUE(wc && wc->status == IBV_WC_SUCCESS);
   }
   ring(1, HCA_UAR_SQ, t.a);
-  EXPECT_EQ(t.p.state(t.a), IBV_QPS_ERR) << "its own is heard: what was never posted is no request";
+  EXPECT_EQ(t.p.state(t.a), IBV_QPS_ERR) << "its own is heard: what was never posted is not a request";
 }
 
 // The same of CQs: armed by others they would raise events without a request; their consumer index would let CQEs be

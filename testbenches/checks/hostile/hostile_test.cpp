@@ -49,14 +49,14 @@ class hostile_seeds : public ::testing::TestWithParam<std::uint64_t> {};
 TEST_P(hostile_seeds, of_a_roomy_system) {
   attack_on(world::two_nodes(), 10'000, GetParam());
 }
-TEST_P(hostile_seeds, of_a_meagre_system) {
+TEST_P(hostile_seeds, of_a_minimal_system) {
   attack_on(minimal_config(world::two_nodes(), 0.005), 5'000, GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(any, hostile_seeds, ::testing::Range<std::uint64_t>(100, 106));
 
 // The judge itself: it finds every kind of violation.
-TEST(shadow, sees_what_no_grant_allowed) {
+TEST(shadow, sees_every_access_without_a_grant) {
   EXPECT_EQ(run_forged(world::two_nodes(),
                        [](cpu& c, node& n, packet_injector&) {
                          process_context p(c, n);

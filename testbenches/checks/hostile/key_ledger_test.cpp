@@ -26,7 +26,7 @@ TEST(key_ledger, another_byte_of_the_key) {
   EXPECT_EQ(misused(l, 0x502, 20_us), 16U);
 }
 
-TEST(key_ledger, a_key_that_is_none_any_more) {
+TEST(key_ledger, a_key_taken_away_is_misuse) {
   key_ledger l;
   l.give({0x501, may_read, 90, 40}, 10_us, 10_us);
   l.give({0x601, may_read, 90, 40}, 11_us, 11_us);  // for the same bytes
@@ -35,13 +35,13 @@ TEST(key_ledger, a_key_that_is_none_any_more) {
   EXPECT_EQ(misused(l, 0x501, 31_us), 16U);
 }
 
-TEST(key_ledger, another_right) {
+TEST(key_ledger, another_right_is_misuse) {
   key_ledger l;
   l.give({0x501, may_read, 90, 40}, 10_us, 10_us);
   EXPECT_EQ(misused(l, 0x501, 20_us, 100, may_write), 16U);
 }
 
-TEST(key_ledger, beyond_its_bounds) {
+TEST(key_ledger, an_access_beyond_the_bounds_is_misuse) {
   key_ledger l;
   l.give({0x501, may_read, 90, 40}, 10_us, 10_us);
   EXPECT_EQ(misused(l, 0x501, 20_us, 115), 16U);
@@ -74,7 +74,7 @@ TEST(key_ledger, what_a_peer_may_invalidate) {
   EXPECT_EQ(misused(l, 0x501, 13_us), 0U) << "not yet, perhaps";
 }
 
-TEST(key_ledger, one_of_several_is_enough) {
+TEST(key_ledger, one_valid_key_of_several_is_no_misuse) {
   key_ledger l;
   l.give({0x501, may_read, 90, 40}, 10_us, 10_us);
   l.note({{0x601, may_read, 100, 16, 20_us, 21_us}, {0x501, may_read, 100, 16, 20_us, 21_us}}, 16);

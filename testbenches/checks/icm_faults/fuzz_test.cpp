@@ -196,7 +196,7 @@ INSTANTIATE_TEST_SUITE_P(seeds, icm_fuzz, ::testing::Range(0U, 48U));
 // Bits of one table, with one code.
 class icm_bits : public ::testing::TestWithParam<std::tuple<unsigned, unsigned>> {};
 
-TEST_P(icm_bits, every_one) {
+TEST_P(icm_bits, each_wrong_bit_is_noticed_or_harmless) {
   if (!std::getenv("HCASIM_FULL")) GTEST_SKIP() << "takes minutes; HCASIM_FULL=1 runs it";
   const auto check = static_cast<icm_check>(std::get<0>(GetParam()));
   const auto t = static_cast<table>(std::get<1>(GetParam()));

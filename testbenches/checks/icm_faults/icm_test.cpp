@@ -69,7 +69,7 @@ bool is_of(const ibv_async_event& e, const pair& v) {
 
 class one_bad_entry : public ::testing::TestWithParam<std::size_t> {};
 
-TEST_P(one_bad_entry, fails_what_needed_it_and_nothing_else) {
+TEST_P(one_bad_entry, fails_only_requests_that_need_it) {
   const damage& d = damages[GetParam()];
   world w(config());
   bool done = false;

@@ -112,7 +112,7 @@ void run_requests(const std::function<void(requests&)>& body) {
             "");
 }
 
-TEST(reactions, to_what_comes_back) {
+TEST(reactions, every_response_gets_its_reaction) {
   run_requests([](requests& r) {
     for (const bool from_peer : {true, false}) {
       for (const response_class what : kinds) {
@@ -156,7 +156,7 @@ TEST(reactions, rnr_naks_of_one_try_count_once) {
 }
 
 // Without an outstanding request, every response is discarded.
-TEST(reactions, of_qps_that_wait_for_nothing) {
+TEST(reactions, without_a_request_every_response_is_discarded) {
   run_requests([](requests& r) {
     for (const ibv_qp_state state : {IBV_QPS_RESET, IBV_QPS_RTS, IBV_QPS_SQD, IBV_QPS_ERR}) {
       ASSERT_EQ(r.p.reset(r.qp), 0);

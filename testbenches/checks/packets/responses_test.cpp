@@ -44,7 +44,7 @@ void run_asking(const std::function<void(asking&)>& body) {
 }
 
 // A message gets its PSNs when its first packet goes: an unsent message cannot be acknowledged.
-TEST(responses, what_was_not_sent_is_not_acknowledged) {
+TEST(responses, an_unsent_message_is_not_acknowledged) {
   run_asking([](asking& a) {
     constexpr std::uint32_t packets = 1024;
     const auto sent = static_cast<std::uint32_t>(a.requested(IBV_WR_RDMA_WRITE, packets * lone_requester::mtu).size());

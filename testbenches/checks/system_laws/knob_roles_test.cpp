@@ -10,7 +10,7 @@
 namespace hcasim::metamorphic {
 namespace {
 
-TEST(knob_roles, every_knob_has_one) {
+TEST(knob_roles, every_knob_has_a_role) {
   const auto machine = make_system_platform();
   const knob_tree tree = make_tree(*machine, nullptr);
   std::size_t resources = 0;

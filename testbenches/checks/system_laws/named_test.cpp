@@ -48,7 +48,7 @@ scarcity scarcity_of(const outcome& o, const std::string& own) {
   return s;
 }
 
-TEST_P(scarce, what_binds_is_named) {
+TEST_P(scarce, the_bottleneck_is_named) {
   const workload& w = GetParam();
   std::vector<experiment> list{{.of = &w, .adjust = make_ample}};
   std::vector<role> roles{role::none};
@@ -63,7 +63,7 @@ TEST_P(scarce, what_binds_is_named) {
     const outcome& o = outcomes[i];
     const setting& s = list[i].settings[0];
     if (!o.refused.empty()) continue;
-    const std::string line = fmt::format("what_binds_is_named, {}: {} = {}: {:.4f} to {:.4f} M/s", w.name, s.knob, s.value,
+    const std::string line = fmt::format("the_bottleneck_is_named, {}: {} = {}: {:.4f} to {:.4f} M/s", w.name, s.knob, s.value,
                                          outcomes[0].rate / 1e6, o.rate / 1e6);
     EXPECT_TRUE(o.ran()) << line << o.problem;
     if (o.rate > outcomes[0].rate / 2) continue;
@@ -89,7 +89,7 @@ void PrintTo(const rtl_unit& u, std::ostream* out) {  // NOLINT(readability-iden
 }
 class scarce_rtl : public ::testing::TestWithParam<rtl_unit> {};
 
-TEST_P(scarce_rtl, what_binds_is_named) {
+TEST_P(scarce_rtl, the_bottleneck_is_named) {
   const std::string unit = std::string("node*.hca.") + GetParam().unit;
   const workload& w = workload_named(GetParam().workload_name);
   std::vector<setting> as_rtl = GetParam().also;

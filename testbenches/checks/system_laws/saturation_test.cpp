@@ -188,7 +188,7 @@ const std::vector<bound>& bounds() {
 
 class reaches_its_rate : public ::testing::TestWithParam<bound> {};
 
-TEST_P(reaches_its_rate, when_it_alone_binds) {
+TEST_P(reaches_its_rate, as_the_only_bottleneck) {
   const bound& b = GetParam();
   experiment e{.of = &workload_named(b.workload_name), .settings = b.also, .adjust = make_ample, .with_counts = true};
   e.settings.push_back({b.knob, b.value});
@@ -221,7 +221,7 @@ void PrintTo(const bound_rate& b, std::ostream* out) {  // NOLINT(readability-id
 }
 class fills_its_rate : public ::testing::TestWithParam<bound_rate> {};
 
-TEST_P(fills_its_rate, when_it_alone_binds) {
+TEST_P(fills_its_rate, as_the_only_bottleneck) {
   const bound_rate& b = GetParam();
   const outcome o = run_all({{.of = &workload_named(b.workload_name), .settings = {b.slow}, .adjust = make_ample}})[0];
   ASSERT_TRUE(o.ran()) << o.problem << o.refused;

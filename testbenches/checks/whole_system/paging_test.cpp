@@ -130,7 +130,7 @@ TEST(behind_iommu, scattered_frames_become_large_pages) {
 }
 
 // The adapter's own rules would let a physical region reach everything; the IOMMU does not.
-TEST(behind_iommu, a_physical_address_is_nothing_that_the_adapter_may_name) {
+TEST(behind_iommu, the_adapter_may_not_use_a_physical_address) {
   system_config c = world::one_node();
   c.nodes[0].iommu.enabled = true;
   world w(c);

@@ -225,7 +225,8 @@ TEST_P(rtl_device_misfits, are_refused) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(of, rtl_device_misfits,
-                         ::testing::Values(misfit{[](node_config& n) { n.device[0].bar = 5000; }, ".bar: is no power of two"},
+                         ::testing::Values(misfit{[](node_config& n) { n.device[0].bar = 5000; },
+                                                  ".bar: is not a power of two"},
                                            misfit{[](node_config& n) { n.device[1].implementation.name = "your_dma"; },
                                                   "system.node0.device1.implementation: your_dma is none of my_dma, "
                                                   "my_tlp_dma, tlp_dma, or the path of a shared object"}));

@@ -118,14 +118,14 @@ TEST(stall, a_send_without_a_receive_ends_the_run_and_names_both_ends) {
                                                       (void)next_completion(p.c, p.cq, never);
                                                     },
                                                     both.staying()));
-  expect_words(why, {"the run was broken off: the run stands still", "work request", "SEND of 64 B", "what waits for what",
+  expect_words(why, {"the run was aborted: the run stands still", "work request", "SEND of 64 B", "what waits for what",
                      "1  work request (SEND of 64 B", "asked to come back", "at node0.hca.requester QP",
                      "2  receive (none is posted", "at node1.hca.responder QP", "which waits for node1.host"});
   EXPECT_LT(now(), 15_ms);  // soon after the limit
   EXPECT_GE(now(), 5_ms);
   // The text is the one that the documentation shows.
   const std::string page = file_content(fs::path(places::source) / "docs/running.md");
-  const std::size_t begin = page.find("failed: the run was broken off: the run stands still");
+  const std::size_t begin = page.find("failed: the run was aborted: the run stands still");
   ASSERT_NE(begin, std::string::npos);
   EXPECT_EQ(without_figures("failed: " + why.substr(0, why.size() - 1)),
             without_figures(page.substr(begin, page.find("```", begin) - begin)));
@@ -203,7 +203,7 @@ TEST(stall, software_that_polls_for_ever_is_ended) {
                {"the run stands still", "SEND of 64 B", "at node0.hca.requester QP", "which waits for node1.hca.responder QP"});
 }
 
-TEST(stall, what_waits_when_nothing_is_left_to_do_is_told) {
+TEST(stall, the_waiting_request_is_named_when_no_event_is_left) {
   pair_of_programs both;
   both.options.timeout = 0;
   system_config c = two_nodes(5_ms);
@@ -249,7 +249,7 @@ std::uint64_t end_of_storm(std::uint64_t limit) {
                                         (void)next_completion(p.c, p.cq, never);
                                       },
                                       both.staying()));
-  expect_words(why, {"the run was broken off: the run stands still", "work request", "SEND of 64 B", "asked to come back",
+  expect_words(why, {"the run was aborted: the run stands still", "work request", "SEND of 64 B", "asked to come back",
                      "what waits for what", "receive (none is posted", "which waits for node1.host"});
   return events_passed();
 }

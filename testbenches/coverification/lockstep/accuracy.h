@@ -1,4 +1,4 @@
-// How far a model's times are from those of the RTL: random streams of several seeds, with a confidence interval.
+// Measures the difference between the times of model and RTL: random streams of several seeds, with a confidence interval.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct estimate {
 };
 estimate estimate_of(const std::vector<double>& samples);
 
-// How the streams are stalled: every cycle with a probability, or in storms.
+// Stalls of the streams: with a probability in every cycle, or in storms.
 struct weather {
   double stall = 0.1;
   bool storms = false;
@@ -24,17 +24,17 @@ inline constexpr weather all_weathers[] = {{0, false}, {0.1, false}, {0.3, false
 struct accuracy {
   std::string unit;
   weather under;
-  double own = 0;       // cycles of a request that finds everything in place: its mean latency in full pipelines
+  double own = 0;       // cycles of a request that hits everywhere: mean latency in full pipelines
   estimate error;       // mean of |rtl - model|, cycles
-  double p99 = 0;       // the worst seed's
+  double p99 = 0;       // of the worst seed
   double largest = 0;   // of all seeds
   estimate throughput;  // cycles of the RTL against those of the model, %
   std::string problem;
 };
-// Seeds 1, 2, ... with so many requests each.
+// Measures with the seeds 1, 2, ... and `requests` for each.
 accuracy measure_accuracy(const std::string& unit, const weather& under, std::uint64_t seeds, std::uint64_t requests);
 std::string name_of(const weather& w);
-// Returns the row as docs/validation.md has it.
+// Returns the row of docs/validation.md.
 std::string row_of(const accuracy& a);
 
 }  // namespace hcasim::lockstep

@@ -1,4 +1,4 @@
-// The benches there are, and what they have in common.
+// All benches, and their common parts.
 #pragma once
 
 #include "testbenches/coverification/lockstep/lockstep.h"
@@ -12,18 +12,18 @@ std::unique_ptr<bench> make_page_walker_bench();
 std::unique_ptr<bench> make_context_cache_bench();
 std::unique_ptr<bench> make_qpc_cache_bench();
 
-// The RTL that is compared. `faulty`: null, there is none.
+// Returns the factory of the compared RTL. `faulty`: the RTL with seeded faults; null = there is none.
 inline rtl::design_factory design_of(const options& o, rtl::design_factory plain, rtl::design_factory faulty) {
   return o.design ? o.design : o.instrumented && faulty ? faulty : plain;
 }
 rtl::shell_options shell_of(const options& o);
 
-// Makes the seeded fault active. It is found by its answers: assertions are off then.
+// Activates the seeded fault and turns assertions off, so that only answers can show the fault.
 void set_fault(rtl::shell& shell, const options& o);
 // Counts an access to memory.
 void count_access(comparison& c, side s, const dma_request& r);
-// Stalls of every stream become coverage (random mode), and the coverage of the RTL's lines and toggles
-// is written if it was built with that.
+// Turns the stalls of every stream into coverage (random mode), and writes the RTL's line and toggle coverage if the build has
+// one.
 void finish_rtl(rtl::shell* shell, const options& o, report& r);
 
 }  // namespace hcasim::lockstep

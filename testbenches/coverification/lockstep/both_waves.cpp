@@ -74,7 +74,7 @@ void both_waves::merge_into(const std::string& vcd_file) {
   auto next = changes_.begin();
   bool begun = false;
   ps reached{-1};
-  // All up to `t`, each with its own time.
+  // Writes all changes up to `t`, each with its own time.
   const auto catch_up = [&](ps t) {
     for (; next != changes_.end() && next->at <= t; ++next) {
       if (next->at != reached) out << '#' << (reached = next->at).count() << '\n';

@@ -1,5 +1,5 @@
-// The actions of the two sides, in one waveform with the inside of the RTL: which item each was offered and has answered last,
-// the first words of the answer, and the signals of the model and of the RTL's shell. Scopes lockstep.model and lockstep.rtl.
+// The actions of both sides, in one waveform with the inside of the RTL. Scopes lockstep.model and lockstep.rtl show the latest
+// offered and answered item and the first words of the answer. They also show the signals of the model and of the RTL's shell.
 #pragma once
 
 #include <array>
@@ -17,13 +17,13 @@ class both_waves final : public probe_sink {
   both_waves();
   both_waves(const both_waves&) = delete;
   both_waves& operator=(const both_waves&) = delete;
-  // Before the simulation, with which it begins: whatever else watches the units has begun by then. Null = a side that does not
-  // run.
+  // Names the units to watch, before the simulation. The watch begins with the simulation, after all other watchers. Null = the
+  // side does not run.
   void watch(const std::array<const unit*, sides>& units);
   void offered(side s, std::uint64_t number, ps at) { change(first_of_[s], number, at); }
   void answered(side s, std::uint64_t number, const comparison::answer& a, ps at);
   void change(std::uint32_t signal, std::uint64_t value, ps at) override { changes_.push_back({at, signal, value}); }
-  // After it: into the waveform of the RTL, which is closed, from where that begins.
+  // Adds the signals to the RTL's closed waveform after the simulation, from the waveform's first time on.
   void merge_into(const std::string& vcd_file);
 
  private:

@@ -9,7 +9,7 @@
 namespace hcasim::lockstep {
 namespace {
 
-// One request out of turn delays as many as are under way and come meanwhile.
+// One request out of turn delays all requests under way, and new ones meanwhile.
 constexpr double out_of_turn = 64;
 
 std::string differ(const report& r) {
@@ -66,7 +66,7 @@ std::string out_of_bounds(const report& r, const options& o, const bounds& b) {
     text << "one latency in a hundred differs by " << r.p99_error << " cycles or more, " << p99 << " are allowed";
   } else if (const double late = b.late + 0.01 * stalled + out_of_turn / n; late_share(r) > late) {
     text << 100 * late_share(r) << " % of the requests are more than " << much
-         << " cycles later, less those that are as much earlier; " << 100 * late << " % are allowed";
+         << " cycles later, minus the share as much earlier; " << 100 * late << " % are allowed";
   }
   return text.str();
 }

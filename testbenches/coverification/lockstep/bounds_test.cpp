@@ -61,7 +61,7 @@ TEST(bounds, errors_are_in_cycles) {
   EXPECT_EQ(out_of_bounds(r, storms, {}), "");
 }
 
-// Errors to both sides are requests that overtake each other; to one side they are a fault.
+// Errors in both directions are requests that overtake each other. Errors in one direction are a fault.
 TEST(bounds, requests_that_are_late_alone_fail) {
   report r = right(100'000);
   const options o = random_without_stalls();
@@ -70,10 +70,10 @@ TEST(bounds, requests_that_are_late_alone_fail) {
   EXPECT_EQ(out_of_bounds(r, o, {}), "");
   r.errors = {{-40, 100}, {0, 98'800}, {16, 100}, {17, 700}};
   EXPECT_EQ(out_of_bounds(r, o, {}),
-            "0.6 % of the requests are more than 16 cycles later, less those that are as much earlier; 0.564 % are allowed");
+            "0.6 % of the requests are more than 16 cycles later, minus the share as much earlier; 0.564 % are allowed");
 }
 
-// Stalls let other requests meet; a short stream may be made of one that is out of turn.
+// Stalls let other requests meet, and one request out of turn may be most of a short stream.
 TEST(bounds, allow_for_stalls_and_short_streams) {
   report r = right(100'000);
   r.mean_error = 3;
@@ -97,7 +97,7 @@ int run_program(const std::vector<std::string>& arguments, rtl::design_factory m
   return status;
 }
 
-// A user's own program judges without being told; options say what else is right.
+// A user's own program holds the bounds by default, and options may change them.
 TEST(bounds, hold_in_every_program) {
   std::string said;
   EXPECT_EQ(run_program({"--requests", "2000"}, rtl::make_key_check_design, "key_check", said), 0) << said;

@@ -1,4 +1,4 @@
-// Whole runs that RTL in a shared object ends: each fails, and is told with unit, time and cycle.
+// Runs that RTL in a shared object ends: each fails, and the message names unit, time and cycle.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -39,7 +39,7 @@ TEST_F(broken_off, a_run_that_goes_on_passes) {
   EXPECT_EQ(o.status, 0) << o.text;
 }
 
-TEST_F(broken_off, by_system_tasks_it_fails_with_a_result_that_says_so) {
+TEST_F(broken_off, a_system_task_of_the_rtl_fails_the_run_with_a_result) {
   for (const auto& [how, what] : {std::pair("finish", "\\$finish at 'ending_port.sv:[0-9]+'"),
                                   std::pair("stop", "\\$stop at 'ending_port.sv:[0-9]+'"), std::pair("fatal", ".*no way")}) {
     const outcome o = run(how);
@@ -53,14 +53,14 @@ TEST_F(broken_off, by_system_tasks_it_fails_with_a_result_that_says_so) {
   }
 }
 
-TEST_F(broken_off, by_exit_it_is_no_success) {
+TEST_F(broken_off, exit_of_the_rtl_fails_the_run) {
   const outcome o = run("exit");
   EXPECT_EQ(o.status, 1) << o.text;
   EXPECT_TRUE(names_place(o.text, "the process was ended by exit\\(\\), before the run was over")) << o.text;
   EXPECT_FALSE(result());
 }
 
-TEST_F(broken_off, by_abort_it_names_the_place) {
+TEST_F(broken_off, abort_of_the_rtl_names_the_place) {
   const outcome o = run("abort");
   EXPECT_EQ(o.status, 128 + 6) << o.text;
   EXPECT_TRUE(names_place(o.text, "the process was ended by SIGABRT")) << o.text;
@@ -73,7 +73,7 @@ TEST_F(broken_off, by_a_shared_object_that_exits_as_it_is_loaded) {
   EXPECT_NE(o.text.find("libending_port.so: the process was ended by exit()"), std::string::npos) << o.text;
 }
 
-// The loader would map pages of such a file that are not there.
+// The loader would map pages beyond the end of such a file.
 TEST_F(broken_off, by_a_shared_object_that_is_cut_off) {
   const fs::path cut = fs::temp_directory_path() / fmt::format("hcasim_cut_off_{}.so", ::getpid());
   const auto whole = fs::file_size(HCASIM_OWN_UNITS "/libending_port.so");

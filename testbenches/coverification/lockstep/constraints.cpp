@@ -9,7 +9,7 @@
 namespace hcasim::lockstep {
 namespace {
 
-constexpr std::uint64_t most_drawn = 128;  // items for each that is wanted
+constexpr std::uint64_t most_drawn = 128;  // items drawn for each wanted item
 
 std::string trimmed(const std::string& text) {
   const std::size_t begin = text.find_first_not_of(" \t\r");
@@ -79,7 +79,7 @@ constraints::range constraints::range_of(const std::string& text, const term& of
     const std::string weight = trimmed(text.substr(star + 1));
     const auto [end, failed] = std::from_chars(weight.data(), weight.data() + weight.size(), r.weight);
     if (failed != std::errc() || end != weight.data() + weight.size() || !(r.weight > 0))
-      throw std::invalid_argument("constrain: '" + of.text + "': '" + weight + "' is no weight above 0");
+      throw std::invalid_argument("constrain: '" + of.text + "': '" + weight + "' is not a weight above 0");
   }
   const std::string values = trimmed(text.substr(0, star));
   const std::size_t dots = values.find("..");
@@ -104,7 +104,7 @@ std::uint64_t constraints::value_of(const std::string& text, const term& of) con
   const char* const begin = text.data() + (hexadecimal ? 2 : 0);
   const auto [end, failed] = std::from_chars(begin, text.data() + text.size(), v, hexadecimal ? 16 : 10);
   if (failed != std::errc() || end != text.data() + text.size())
-    throw std::invalid_argument("constrain: '" + of.text + "': '" + text + "' is no number");
+    throw std::invalid_argument("constrain: '" + of.text + "': '" + text + "' is not a number");
   if (v > of.field.most())
     throw std::invalid_argument("constrain: '" + of.text + "': " + text + " does not fit into the " +
                                 std::to_string(of.field.bits) + " bits of " + std::string(of.field.name));

@@ -1,12 +1,12 @@
-// Constraints on the random streams: which values the fields of items may have, and how often.
+// Constraints on the random streams: the values that the fields of items may have, with weights.
 //
-//   kind = check*8, drain      only checks and drains, eight times as many checks as the stream has of itself
-//   rights = 2; remote = 1     of what has these fields, only remote writes
+//   kind = check*8, drain      only checks and drains, with eight times the stream's own share of checks
+//   rights = 2; remote = 1     only remote writes, among items that have these fields
 //   gap = 0..3, 100            between two items, drawn anew
 //
-// Terms stand on lines or between semicolons; # begins a comment. A field from which nothing else follows (gap, hold) is drawn
-// anew. Of the others, items that fit are kept in their order, and more are drawn until there are enough: addresses, keys and
-// indices go on to fit each other.
+// Terms stand on lines or between semicolons; # begins a comment. A field on which no other depends (gap, hold) is drawn anew.
+// For other fields, more items are drawn until enough of them fit, and those are kept in their order. So addresses, keys and
+// indices still fit each other.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +21,14 @@ namespace hcasim::lockstep {
 
 class constraints {
  public:
-  // `text`, or with @ before it the name of a file that has it. Throws std::invalid_argument that names the term: a field or a
-  // kind that the unit has not, a range or weight that is none.
+  // Reads `text`, or with a leading @ the named file. Throws std::invalid_argument with the term: the unit has no such field or
+  // kind, or a range or weight is none.
   constraints(const std::string& unit, const std::string& text);
   [[nodiscard]] bool empty() const { return terms_.empty(); }
-  // A random stream of o.requests items of this kind; without constraints any stream. Throws std::invalid_argument that names
-  // the term which too few items fit.
+  // Returns a random stream of o.requests items that fit; without constraints any stream. Throws std::invalid_argument with the
+  // term that too few items fit.
   [[nodiscard]] item_stream generate(const options& o) const;
-  // Whether an item has only values that are allowed.
+  // Tells whether all values of an item are allowed.
   [[nodiscard]] bool allow(const item& i) const;
 
  private:

@@ -40,8 +40,8 @@ struct constrained {
 };
 class constrain : public ::testing::TestWithParam<constrained> {};
 
-// Only what is allowed is in it, everything that is allowed comes, and model and RTL agree on it.
-TEST_P(constrain, a_stream_has_only_what_it_may) {
+// A constrained stream has only allowed values and all of its items, and model and RTL agree on the stream.
+TEST_P(constrain, a_stream_has_only_allowed_items) {
   const constraints c(GetParam().unit, GetParam().text);
   const options o = random_options(3'000);
   const item_stream s = c.generate(o);
@@ -108,8 +108,8 @@ TEST(constraints, that_mean_nothing_are_refused_by_name) {
   EXPECT_EQ(refused("address = 1").substr(0, 71), "constrain: 'address = 1': items of key_check have no field 'address'; t");
   EXPECT_EQ(refused("gap = 3..1"), "constrain: 'gap = 3..1': 3..1 begins above its end");
   EXPECT_EQ(refused("gap = 70000"), "constrain: 'gap = 70000': 70000 does not fit into the 16 bits of gap");
-  EXPECT_EQ(refused("gap = 1*0"), "constrain: 'gap = 1*0': '0' is no weight above 0");
-  EXPECT_EQ(refused("pd = x"), "constrain: 'pd = x': 'x' is no number");
+  EXPECT_EQ(refused("gap = 1*0"), "constrain: 'gap = 1*0': '0' is not a weight above 0");
+  EXPECT_EQ(refused("pd = x"), "constrain: 'pd = x': 'x' is not a number");
   EXPECT_EQ(refused("pd = 1; pd = 2"), "constrain: 'pd = 2': pd is there already");
   EXPECT_EQ(refused("@/nowhere"), "constrain: /nowhere cannot be read");
   const std::string few = refused("pd = 77");

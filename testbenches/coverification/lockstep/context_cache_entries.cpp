@@ -117,7 +117,7 @@ static_assert(covers(of_cqc, sizeof(hca_cqc)));
 constexpr entry_layout large_layouts[] = {{"qpc", of_qpc}};
 constexpr entry_layout small_layouts[] = {{"mrc", of_mrc}, {"cqc", of_cqc}};
 
-// A number, or the bytes of what is longer.
+// Returns a number in hexadecimal, or the bytes of a longer field.
 std::string text_of(const entry_field& f, const std::byte* entry) {
   std::uint64_t v = 0;
   if (f.bytes <= sizeof v) {

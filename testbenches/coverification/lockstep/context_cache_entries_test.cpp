@@ -49,13 +49,13 @@ TEST(context_entries, answers_that_differ_are_shown_side_by_side) {
   EXPECT_EQ(entries.describe(3, rtl)[1].value, "[qpc: msn 0x6 in_key 0x7]");
 }
 
-// Whatever is wrong with the bytes of an entry, the message names fields.
+// For any wrong bytes of an entry, the message names fields.
 TEST(context_entries, are_shown_by_fields_in_a_run) {
   for (const auto& [unit, layout] : {std::pair("context_cache", "mrc"), std::pair("qpc_cache", "qpc")}) {
     options o;
     o.requests = 5'000;
     o.instrumented = true;
-    o.fault = 3;  // an entry that comes is answered with what was there before
+    o.fault = 3;  // a request is answered with the entry that was there before
     const report r = run_isolated(unit, make_bench(unit)->generate(o), o);
     EXPECT_NE(r.problem.find(std::string("[") + layout + ": "), std::string::npos) << r.problem;
   }

@@ -23,11 +23,11 @@ context_issuer::context_issuer(const sc_core::sc_module_name& name, const item_s
                         [](const item& i) { return kind_of(i) == context_item::put || kind_of(i) == context_item::set_read; });
   for (std::uint32_t i = 0; i < 2 * area; ++i) newest_.push_back(context_memory::pattern(i, i));
   find_renewals(stream);
-  // One at a time: what was evicted before has been written, what was given back has arrived.
+  // One at a time: earlier evictions have been written, and earlier releases have arrived.
   if (single_) memory_.on_quiet = [this] { poke(); };
 }
 
-// A renewal of an entry that may be dirty would be lost with the write of its old bytes.
+// Finds renewals that change memory. A renewal of an entry that may be dirty would be overwritten by the old bytes.
 void context_issuer::find_renewals(const item_stream& stream) {
   std::set<std::uint32_t> dirty;
   for (const item& i : stream) {
@@ -65,14 +65,14 @@ context_issuer::use& context_issuer::use_of(std::uint32_t index) const {
   return number < area ? uses_[number] : other_uses_[index];
 }
 
-// An entry changes while no other request has or wants it.
+// An entry changes while no other request has or wants the entry.
 bool context_issuer::may_go(const item& i) const {
   if (kind_of(i) == context_item::more) return true;
   if (area_changes_ && busy_ > ahead_ + most_behind_area) return false;
   if (single_ && (memory_.under_way() > 0 || now() < quiet_from_)) return false;
   const use& u = use_of(index_of(i));
   switch (kind_of(i)) {
-    case context_item::set_area:  // it waits for those that hold an entry, and for the drops that wait for them
+    case context_item::set_area:  // waits for holders of entries, and for drops that wait for the holders
       return !area_changes_ && (!single_ || (busy_ == 0 && held_ == 0));
     case context_item::set_read:
       return busy_ == 0;
@@ -80,14 +80,14 @@ bool context_issuer::may_go(const item& i) const {
     case context_item::write:
     case context_item::replace:
       return u.asked.empty() && u.held == 0;
-    case context_item::update:  // so that what it leaves does not depend on who is faster
+    case context_item::update:  // one change at a time, so that the result does not depend on the faster one
       return !u.exclusive && u.updating == 0 && u.renewing == 0;
     case context_item::renew:
       return !u.exclusive && u.updating == 0 && u.renewing == 0 && (random_ || !u.races(now()));
-    case context_item::drop:  // in random streams it may race with a release of its entry
+    case context_item::drop:  // in random streams a drop may race with a release of its entry
       return random_ || !u.races(now());
     default:
-      // One at a time: what was given back and written before is over, and little is held.
+      // One at a time: earlier releases and writes are over, and few entries are held.
       return !u.exclusive && (!single_ || held_ < 3);
   }
 }
@@ -96,7 +96,7 @@ bool context_issuer::picky(const item& i) const {
   const context_item k = kind_of(i);
   if (k == context_item::more) return false;
   if (single_ || area_changes_ || k == context_item::set_area || k == context_item::set_read) return true;
-  // Only its own entry counts: events of others do not matter, and keep one side waiting where the other goes on.
+  // Only events of the item's own entry count. Events of other entries would hold one side back while the other goes on.
   const use& u = use_of(index_of(i));
   return (k == context_item::fetch || k == context_item::drop ? u.lifted_at : u.changed_at) == now();
 }
@@ -225,8 +225,8 @@ entry_data context_issuer::given_by(const item& i) const {
   return bytes;
 }
 
-// Dirty entries of the area before are lost, and which they were depends on what had been evicted: the new one has other
-// bytes, which no request reads or writes before the area is there.
+// Gives the new area other bytes, which no request reads or writes before the change is done. Dirty entries of the old area are
+// lost, and earlier evictions decide which entries were dirty.
 void context_issuer::begin_area(std::uint64_t value, std::uint64_t base) {
   half_ ^= 1;
   memory_.move(base, entries_, half_);
@@ -264,7 +264,7 @@ void context_issuer::change(const flight& r, std::uint64_t value) {
   }
 }
 
-// Requests that are under way may get the entry as it was or as it is; those behind the drop must not get the old one.
+// Requests under way may get the old or the new entry. Requests after the drop must not get the old one.
 void context_issuer::renew(const flight& r, use& u) {
   for (flight* f : u.asked) {
     if (f->op != context_op::fetch) continue;
@@ -284,13 +284,13 @@ bool context_issuer::in_memory(const flight& r) const {
   return memory_.other_holds(r.base + std::uint64_t{r.index} * memory_.entry_bytes(), newest(r));
 }
 
-// An entry is as its last holder or a renewal left it; when a drop of it is answered, in memory too. Drops, and another area,
-// wait until an entry, or all of them, have been given back; fetches wait for the drops before them.
+// Judges an answer. An entry must be as its last holder or renewal left it, and in memory, too, once its drop is answered. A
+// drop waits until its entry is given back, and another area until all entries are. A fetch waits for drops before it.
 void context_issuer::judge(const flight& r, const use& u) const {
-  if (area_changes_ && r.number > area_number_) wrong("answered before the area of which it is", r.number);
+  if (area_changes_ && r.number > area_number_) wrong("answered before the change to its area", r.number);
   if (r.kind == context_item::set_area) {
     if (held_ > 0 || ahead_ > 0) wrong("answered while the entry that it waits for is held", r.number);
-    if (memory_.any_of_another_area()) wrong("another area while entries of the one before are on their way", r.number);
+    if (memory_.any_of_another_area()) wrong("another area while entries of the old area are on their way", r.number);
     return;
   }
   if (r.op == context_op::drop && u.given_back < r.after) wrong("answered while the entry that it waits for is held", r.number);
@@ -298,7 +298,7 @@ void context_issuer::judge(const flight& r, const use& u) const {
   if (r.op == context_op::fetch && !r.failed && !is_right(r)) {
     entry_data left;
     memory_.fill(left.data(), newest(r));
-    wrong("an entry is not as it was left: " + fields_unlike(r.entry, left.data(), memory_.entry_bytes()), r.number);
+    wrong("an entry differs from its last content: " + fields_unlike(r.entry, left.data(), memory_.entry_bytes()), r.number);
   }
   const auto is_drop_before = [&r](const flight* f) { return f->op == context_op::drop && f->number < r.number; };
   if (r.op == context_op::fetch && std::any_of(u.asked.begin(), u.asked.end(), is_drop_before))
@@ -332,7 +332,7 @@ void context_issuer::let_go(flight& r) {
   --held_;
   out.release(r);
   retire(r);
-  if (single_) {  // what is given back has arrived
+  if (single_) {  // the release has arrived by then
     quiet_from_ = now() + clock().cycles(2);
     queue_.at(quiet_from_, {[](void* self) { static_cast<context_issuer*>(self)->poke(); }, this});
   }

@@ -1,5 +1,4 @@
-// Offers the items of a context cache's stream to one side, holds the entries that it gets, changes them, and is the scoreboard
-// of what they must hold.
+// Offers the items of a context cache's stream to one side, holds and changes entries, and is the scoreboard of their content.
 #pragma once
 
 #include <deque>
@@ -16,7 +15,7 @@ namespace hcasim::lockstep {
 class context_issuer final : public issuer {
  public:
   initiator_socket<context_request> out{"out"};
-  // Hears of the entry that answers an item.
+  // Called with the entry that answers an item.
   std::function<void(std::uint64_t number, const std::byte* entry)> on_entry;
 
   context_issuer(const sc_core::sc_module_name& name, const item_stream& stream, const options& o, const clock_domain& clock,
@@ -24,7 +23,7 @@ class context_issuer final : public issuer {
 
   void publish(coverage& c) const;
   static constexpr const char* names[] = {"fetch", "write", "drop", "replace", "set_area"};
-  // Nothing goes to where no entry is.
+  // Checks that an access to memory goes to an entry of the area.
   void accessed(const dma_request& d) {
     if (known_ && !area_changes_ && !memory_.in_area(d.address)) wrong("memory is accessed beyond the area", answered_last_);
   }
@@ -40,26 +39,26 @@ class context_issuer final : public issuer {
     ps let_go_at{0};
     bool race = false;
     bool tries_again = false;
-    std::uint32_t half = 0;            // of the bytes of memory
+    std::uint32_t half = 0;            // half of memory that holds the area
     std::uint64_t base = 0;            // of the area
     std::uint64_t entries = 0;         // of the area
-    std::uint64_t after = 0;           // as many have given the entry back, of those that hold it
-    std::vector<std::uint64_t> older;  // what the entry was filled with before it was renewed meanwhile
+    std::uint64_t after = 0;           // releases of the entry that must come before the answer to this drop
+    std::vector<std::uint64_t> older;  // earlier contents, before renewals during this request
   };
-  // An entry, or an index that is no entry's.
+  // The use of an index, with or without an entry.
   struct use {
     std::vector<flight*> asked;  // not answered
     std::uint32_t held = 0;
     std::uint64_t given_back = 0;
-    std::uint32_t updating = 0;  // asked for or held
+    std::uint32_t updating = 0;  // updates asked for or held
     std::uint32_t renewing = 0;
     ps updated_at{-1};
-    std::uint64_t changes_last = 0;  // item that asked last of those that change it
+    std::uint64_t changes_last = 0;  // last item that asked for a change of the entry
     bool exclusive = false;
     ps lifted_at{-1};
-    ps changed_at{-1};  // when a request or a loan of it ended
+    ps changed_at{-1};  // end of the last request or loan
     ps last_given{-1};
-    std::vector<ps> leaving;  // when those that hold it give it back
+    std::vector<ps> leaving;  // times at which holders give the entry back
     [[nodiscard]] bool races(ps t) const {
       return last_given == t || std::find(leaving.begin(), leaving.end(), t) != leaving.end();
     }
@@ -92,7 +91,7 @@ class context_issuer final : public issuer {
   void renew(const flight& r, use& u);
   void begin_area(std::uint64_t value, std::uint64_t base);
   void change(const flight& r, std::uint64_t value);
-  // Returns what an entry is filled with for those that get it now.
+  // Returns the content that a request must get now.
   [[nodiscard]] std::uint64_t newest(const flight& r) const;
   void leave(const flight& r, std::uint64_t filled_with);
   [[nodiscard]] bool is_right(const flight& r) const;
@@ -104,12 +103,12 @@ class context_issuer final : public issuer {
   [[nodiscard]] use& use_of(std::uint32_t index) const;
 
   static constexpr unsigned tags = 32;             // of the RTL
-  static constexpr unsigned most_behind_area = 1;  // they wait as long as it does
+  static constexpr unsigned most_behind_area = 1;  // these wait as long as the change of the area
   context_memory& memory_;
   const bool single_;
   const bool random_;
   std::uint64_t races_ = 0, update_races_ = 0, beyond_tags_ = 0, behind_area_ = 0;
-  bool known_ = false;                                                 // the bytes of entries are those of their values
+  bool known_ = false;                                                 // entries have the bytes of their values
   std::vector<bool> renews_;                                           // items that change memory
   std::vector<std::uint64_t> newest_;                                  // of each entry of memory that has a number
   std::unordered_map<std::uint64_t, std::uint64_t> newest_of_others_;  // by address; looked up only, as is the next

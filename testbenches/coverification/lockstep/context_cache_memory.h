@@ -15,7 +15,7 @@
 
 namespace hcasim::lockstep {
 
-// The bytes of two areas, wherever they lie, and of any other entry.
+// The bytes of two areas at any addresses, and of any other entry.
 class context_memory : public unit {
  public:
   target_socket<dma_request> in{"in"};
@@ -31,7 +31,7 @@ class context_memory : public unit {
     for (std::uint32_t i = 0; i < 2 * area; ++i) change(i, i);
     in.on<&context_memory::handle>(this);
   }
-  // An entry is its number and what was written last, over and over.
+  // Returns the seed of an entry's bytes, from its number and its last value.
   static std::uint64_t pattern(std::uint32_t entry, std::uint64_t value) {
     return std::uint64_t{entry} << 40 ^ value * 0x9e3779b97f4a7c15U;
   }
@@ -43,7 +43,7 @@ class context_memory : public unit {
     const std::uint64_t offset = address - areas_[0].base;
     return offset % entry_bytes_ == 0 && offset / entry_bytes_ < areas_[0].entries;
   }
-  // Reads and writes that have not ended, and who wants to know when there is none.
+  // Returns the number of reads and writes under way. `on_quiet` is called when none is left.
   [[nodiscard]] std::size_t under_way() const { return under_way_.size(); }
   [[nodiscard]] bool any_of_another_area() const {
     return std::any_of(under_way_.begin(), under_way_.end(), [this](std::uint64_t at) { return !in_area(at); });
@@ -57,7 +57,7 @@ class context_memory : public unit {
   [[nodiscard]] bool holds(std::uint32_t entry, std::uint64_t filled_with) const {
     return is_filled(&bytes_[std::size_t{entry} * entry_bytes_], filled_with);
   }
-  // Entries that have no number, by their addresses.
+  // Returns the first content of an entry without a number, by its address.
   static std::uint64_t first_value(std::uint64_t address) { return address * 0x9e3779b97f4a7c15U; }
   void change_other(std::uint64_t address, std::uint64_t filled_with) { fill(other(address).data(), filled_with); }
   [[nodiscard]] bool other_holds(std::uint64_t address, std::uint64_t filled_with) {
@@ -87,7 +87,7 @@ class context_memory : public unit {
     std::uint64_t entries = 0;
     std::uint32_t half = 0;
   };
-  // The bytes at an address, of the area that is or of the one before, whose last writes may still be on their way.
+  // Finds the bytes at an address, in the present area or in the one before: writes there may still be under way.
   std::byte* find(std::uint64_t address, bool write, bool& failed) {
     if (!recorded_.empty()) {
       recorded& r = recorded_[address];

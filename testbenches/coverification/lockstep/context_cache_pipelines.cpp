@@ -32,7 +32,7 @@ void context_pipelines::hit(unsigned gap) {
   add(context_item::fetch, quiet(), gap, held(time_ + 1 + gap + 2, static_cast<unsigned>(1 + r_.below(5))));
 }
 
-// Returns as long, or until a cycle in which no other entry is given back: the order of both in one cycle is not defined.
+// Returns `hold`, or more until no other entry is given back in the same cycle: their order there is not defined.
 unsigned context_pipelines::held(std::uint64_t from, unsigned hold) {
   while (!given_at_.insert(from + hold).second) ++hold;
   return hold;
@@ -42,7 +42,7 @@ void context_pipelines::hits(std::uint64_t cycles, unsigned most_gap) {
   for (const std::uint64_t end = time_ + cycles; time_ < end;) hit(static_cast<unsigned>(r_.below(most_gap + 1)));
 }
 
-// One of four of which it is known that they are there, the last one first.
+// Returns a set whose four entries are known to be cached, the last used first.
 std::uint32_t context_pipelines::busy_set() {
   const auto set = static_cast<std::uint32_t>(busy_sets + r_.below(busy_sets));
   renew(set);
@@ -113,7 +113,7 @@ void context_pipelines::run_of_hits() {
   for (std::uint64_t n = 20 + r_.below(40); n > 0; --n) add(context_item::fetch, quiet(), 0, 2);
 }
 
-// The entry used longest ago makes room, whatever was used while another one came.
+// The entry used longest ago makes room, for any uses while another entry comes.
 void context_pipelines::uses() {
   std::uint32_t set = busy_set();
   std::uint32_t beside = busy_set();
@@ -135,7 +135,7 @@ void context_pipelines::uses() {
   }
 }
 
-// Many want one entry, which comes, or does not; and what is given back as they are answered is written.
+// Many requests want one entry, which comes or fails. Meanwhile a released entry of another set may be written.
 void context_pipelines::crowd() {
   std::uint32_t number = absent(busy_set());
   if (r_.chance(0.3)) number = failing();
@@ -153,7 +153,7 @@ void context_pipelines::crowd() {
   }
   const std::uint64_t comes = time_ + 1 + miss;
   const std::uint64_t last = comes - 1 - r_.below(8);
-  // They are answered one a cycle, and no other request meanwhile.
+  // The requests are answered one a cycle, without any other answer meanwhile.
   std::uint64_t answered = comes;
   std::uint64_t given = comes;
   for (unsigned gap = 0; time_ + 1 + gap <= last; gap = static_cast<unsigned>(r_.below(5))) {
@@ -183,8 +183,8 @@ std::uint32_t context_pipelines::failing() {
   }
 }
 
-// No room in a set until those that are there are given back, do not come, or have been written; the oldest of those that wait
-// gets it. What happens in other sets makes none.
+// A set has no room until one of its entries is given back, fails to come, or has been written. The oldest waiting request gets
+// the room. Events in other sets make no room.
 void context_pipelines::siege() {
   enum { written, held_too, fails, comes, ends };
   const auto fourth = r_.below(ends);
@@ -228,7 +228,7 @@ void context_pipelines::siege() {
     add(context_item::fetch, late.back(), static_cast<unsigned>(r_.below(4)), hold);
     rooms.insert(room + miss - 1 + hold);
     answers_at_.insert(room + miss - 1);
-    for (std::uint64_t i = 2; n > 1 && i <= waiting + 6; ++i) answers_at_.insert(room + i);  // others try in vain
+    for (std::uint64_t i = 2; n > 1 && i <= waiting + 6; ++i) answers_at_.insert(room + i);  // other requests try in vain
   }
   elsewhere(set, other);
   hits(90, 2);
@@ -238,7 +238,7 @@ void context_pipelines::siege() {
   is_known_[set] = false;
 }
 
-// An entry comes, one does not, one is written.
+// In other sets an entry fails to come, and another is written or comes.
 void context_pipelines::elsewhere(std::uint32_t set, std::uint32_t other) {
   const auto add_apart = [this](context_item kind, std::uint32_t number) {
     auto gap = static_cast<unsigned>(r_.below(4));
@@ -253,7 +253,7 @@ void context_pipelines::elsewhere(std::uint32_t set, std::uint32_t other) {
   add_apart(r_.chance(0.6) ? context_item::drop : context_item::fetch, r_.chance(0.6) ? present(other) : absent(other));
 }
 
-// Dirty entries make room, and there are fewer write buffers than they need.
+// Dirty entries make room, with too few write buffers for all of them.
 void context_pipelines::evictions() {
   const std::uint64_t n = 5 + r_.below(5);
   std::uint32_t set = busy_set();
@@ -267,7 +267,7 @@ void context_pipelines::evictions() {
   if (r_.chance(0.7)) hits(40, 2);
 }
 
-// A drop waits for those that hold its entry, and for its bytes. It may come just before they give it back.
+// A drop waits for holders of its entry, and for the write of its bytes. The drop may come just before a release.
 void context_pipelines::drops() {
   const std::uint32_t set = busy_set();
   const bool there = r_.chance(0.5);

@@ -1,8 +1,8 @@
-// Streams of the context cache whose latencies are equal to the cycle: hits as fast as they go, and between them misses, drops
-// and requests that wait, each beside hits and at a time of its own.
+// Streams of the context cache whose latencies are equal to the cycle. Hits come as fast as possible. Misses, drops and
+// requests that wait come between them, each at a time of its own.
 //
-// Left out is what RTL does a cycle later than the model: a request for an entry in the cycle it comes, and another try after
-// a drop or a write of the entry.
+// Left out are two cases in which RTL is a cycle later than the model. One is a request in the cycle in which its entry comes.
+// The other is a further try after a drop or write of the entry.
 #pragma once
 
 #include <array>
@@ -22,11 +22,11 @@ class context_pipelines {
   void go_on(item_stream& s);
 
  private:
-  // Sets of entries that are always there, and sets in which they come and go. The one between them is that of a twin.
+  // Entries of quiet sets are always cached, entries of busy sets come and go. The set between them belongs to a twin.
   static constexpr std::uint32_t quiet_sets = 31;
   static constexpr std::uint32_t busy_sets = 32;  // from this one on
   static constexpr std::uint32_t ways = 4;
-  // From the request for an entry that is not there until it comes.
+  // Cycles from the request for an entry that is not cached to its answer.
   static constexpr std::uint64_t miss = 22;
 
   void add(context_item kind, std::uint32_t number, unsigned gap, unsigned hold);
@@ -58,8 +58,8 @@ class context_pipelines {
   std::uint64_t time_ = 0;
   std::map<std::uint32_t, std::uint64_t> asked_at_;
   std::set<std::uint64_t> given_at_;
-  std::set<std::uint64_t> answers_at_;                // of those that wait
-  std::array<std::vector<std::uint32_t>, 64> there_;  // used last first; what was there before may be behind
+  std::set<std::uint64_t> answers_at_;                // cycles of the answers to requests that wait
+  std::array<std::vector<std::uint32_t>, 64> there_;  // the last used first; then entries that may have left
   std::array<bool, 64> is_known_{};
 };
 

@@ -1,5 +1,5 @@
-// Records a context cache: every fetch with how long its entry was held and what was written into it, every drop and change of
-// the area, and what the cache read from memory. A take is a drop: what is written until it is given is read again.
+// Records a context cache: every drop, change of the area and read of memory, and every fetch. A fetch has the time for which
+// its entry was held, and the bytes written into it. A take is a drop: bytes written before the give are read again.
 #include <cstring>
 
 #include "firmware/abi/context.h"
@@ -21,7 +21,7 @@ class context_recorder final : public unit_recorder {
         entry_bytes_(entry_bytes_of(unit)) {}
 
   void start_of_simulation() override {
-    // Those that use the mrc_cache have a socket `mrc`.
+    // A unit that uses the mrc_cache has a socket `mrc`, and so on.
     const std::string name = unit().substr(unit().rfind('.') + 1);
     const std::string socket = name.substr(0, name.find("_cache"));
     tap_sockets<context_request>(

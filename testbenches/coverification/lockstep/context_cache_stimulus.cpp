@@ -34,7 +34,7 @@ class context_generator {
   }
 
  private:
-  // There are no entries yet.
+  // Requests before the first area, while there are no entries.
   void before_any_area(item_stream& s) {
     for (const std::uint32_t index : {~std::uint32_t{0}, static_cast<std::uint32_t>(r_.next()), std::uint32_t{0}}) {
       s.push_back(make_item(context_item::drop, 20, 0, index, 0));
@@ -49,14 +49,14 @@ class context_generator {
     base_ = another_base();
     return make_item(context_item::set_area, gap, 0, entries_, value, base_);
   }
-  // Sums of half of them carry far up. No entry lies where one of the area before does.
+  // Returns a base. In half of the cases, sums with the base carry far up. No entry has an address of the old area.
   std::uint64_t another_base() {
     std::uint64_t base = 0;
     do base = r_.next() | (r_.chance(0.5) ? ~std::uint64_t{0xff} & ~std::uint64_t{0} >> r_.below(56) : 0);
     while (base % item_bytes == base_ % item_bytes);
     return base;
   }
-  // With storms, at the end: thousands of holders of a few entries.
+  // Storms end with thousands of holders of a few entries.
   [[nodiscard]] bool besieged(std::size_t at) const { return o_.storms && o_.requests >= 20'000 && at >= o_.requests - 9'000; }
   item siege() {
     if (!sieged_) {
@@ -67,7 +67,8 @@ class context_generator {
     while (read_fails(number)) number = besieger_++ % 200;
     return make_item(context_item::fetch, 0, 60'000, index_at(number), 0);
   }
-  // Everybody wants an entry just when it has been written: memory is fast there. It is dropped, or makes room.
+  // Many requests want an entry just when its write has ended, because memory is fast there. The entry is dropped, or makes
+  // room.
   void rush(item_stream& s) {
     auto number = static_cast<std::uint32_t>(r_.below(area));
     const auto is_quick = [this](std::uint32_t n) {
@@ -87,12 +88,12 @@ class context_generator {
                             index_at(number), 0));
     }
   }
-  // A set that differs in one bit.
+  // Returns a set that differs in one bit.
   std::uint32_t twin_of(std::uint32_t set) { return set ^ 1U << twin_bit_++ % 6; }
   [[nodiscard]] unsigned cycles_to(std::uint32_t index) const {
     return memory_cycles(base_ + std::uint64_t{index} * entry_bytes_);
   }
-  // An entry comes while those that asked together for one of the twin set are answered.
+  // An entry comes while many requests for one entry of the twin set are answered.
   void crowd_beside(item_stream& s) {
     constexpr unsigned crowd = 10;
     const auto wanted = static_cast<std::uint32_t>(r_.next() >> 32);
@@ -105,7 +106,7 @@ class context_generator {
     for (unsigned n = 0; n < crowd; ++n) s.push_back(make_item(context_item::fetch, n == 0 ? 60 : 0, 1, wanted, 0));
     s.push_back(make_item(context_item::fetch, 0, 1, beside, 0));
   }
-  // An entry cannot be read while one of the twin set is held and dropped.
+  // A read of an entry fails while an entry of the twin set is held and dropped.
   void fail_beside(item_stream& s) {
     const auto fails = static_cast<std::uint32_t>(13 + 101 * r_.below(10));
     const std::uint32_t held = static_cast<std::uint32_t>(r_.next() >> 32) / 64 * 64 + twin_of(fails & 63);
@@ -123,8 +124,8 @@ class context_generator {
     const unsigned gap =
         o_.how == mode::random && r_.chance(0.4) ? static_cast<unsigned>(r_.below(r_.chance(0.1) ? 100 : 6)) : 0;
     const auto hold = static_cast<unsigned>(r_.chance(0.05) ? r_.below(200) : r_.below(12));
-    // Some sets are crowded, so that there is no room; now and then everybody wants the same two.
-    // Or many changed entries make room for one another.
+    // Some sets are crowded and have no room. Now and then all requests go to the same two sets, or many changed entries make
+    // room for one another.
     if (narrow_ > 0 && --narrow_ == 0 && (narrow_sets_ > 2 || r_.chance(0.8))) return another_area(0);
     if (o_.how == mode::random && narrow_ == 0 && r_.chance(o_.storms ? 0.004 : 0.003)) {
       narrow_sets_ = r_.chance(0.65) ? 2 : 6;
@@ -147,14 +148,14 @@ class context_generator {
     if (crowd_ > 0) {
       if (--crowd_ == 0 && r_.chance(0.5)) return another_area(crowd_gap_);
       const double what = r_.unit();
-      // A drop passes a fetch that waits for room, on one side perhaps, where it has come a cycle earlier; all behind it wait
-      // then.
+      // A drop passes a fetch that waits for room. This may happen on one side only, where the drop comes a cycle earlier.
+      // Requests behind the drop wait then.
       const context_item kind = what < 0.12 && crowd_ < 6      ? context_item::drop
                                 : crowd_changes_ && what < 0.4 ? context_item::update
                                                                : context_item::fetch;
       return make_item(kind, crowd_gap_, hold, index_at(crowded_), r_.next());
     }
-    // Its readers get an answer at about the time of a changing release.
+    // Readers of the entry get an answer at about the time of a changing release.
     if (readers_ > 0) {
       --readers_;
       return make_item(context_item::fetch, static_cast<unsigned>(r_.below(4)), static_cast<unsigned>(r_.below(3)),
@@ -166,7 +167,7 @@ class context_generator {
       return make_item(context_item::update, gap, static_cast<unsigned>(r_.below(8)), index_at(read_), r_.next());
     }
     std::uint32_t index = index_at(number);
-    if (r_.chance(0.01)) {  // any, often one of the last or the first that is not there
+    if (r_.chance(0.01)) {  // any index, often the last entry's or the first after the area
       const auto any = static_cast<std::uint32_t>(r_.next() >> (32 + r_.below(16)));
       index = r_.chance(0.3)   ? entries_ - static_cast<std::uint32_t>(r_.below(2))
               : r_.chance(0.3) ? beside_the_end()
@@ -175,13 +176,13 @@ class context_generator {
     }
     const double what = r_.unit() * (o_.storms ? 0.5 : 1);
     if (what < 0.002) return another_area(gap);
-    // In a narrow place entries are dropped that have just made room.
+    // Crowded sets get drops of entries that have just made room.
     const double drops = narrow_ > 0 ? 0.1 : 0.04;
     const context_item kind = what < drops         ? context_item::drop
                               : what < drops * 1.5 ? context_item::replace
                               : what < drops + 0.4 ? context_item::write
                                                    : context_item::fetch;
-    // An entry that is held, read, dropped or given back just now is asked for again, a dropped one most of all.
+    // An entry just held, read, dropped or given back is asked for again, above all a dropped one.
     const double repeats = kind == context_item::drop ? 0.7 : kind == context_item::fetch ? 0.1 : 0;
     const bool again = !few && r_.chance(repeats);
     std::uint32_t& kept = recent_[r_.below(std::size(recent_))];
@@ -195,8 +196,8 @@ class context_generator {
     return goes && o_.how == mode::random && r_.chance(0.5) ? asked_again(i) : i;
   }
 
-  // The entry is asked for right before it is dropped and again at once, while the older read is under way or the older holder
-  // has it, or when all of that is over. Half of these entries change in memory.
+  // Asks for an entry right before its drop, and again. The second request comes at once, during the older read or hold, or
+  // when all is over. Half of these entries change in memory.
   item asked_again(item drop) {
     const unsigned gap = drop[0] >> 8 & 0xffff;
     auto index = static_cast<std::uint32_t>(drop[1]);
@@ -211,7 +212,7 @@ class context_generator {
     if (at_once) met_.push_back(make_item(context_item::fetch, within % 8, hold(), index, 0));
     return make_item(replaced ? context_item::replace : context_item::fetch, gap, replaced ? 0 : hold(), index, r_.next());
   }
-  // An index that differs from the end of the area, or from the last one in it, in one bit.
+  // Returns an index that differs in one bit from the area's end, or from its last index.
   std::uint32_t beside_the_end() {
     const std::uint32_t flip = std::uint32_t{1} << end_bit_++ % 32;
     return entries_ & flip ? entries_ ^ flip : (entries_ - 1) ^ flip;

@@ -12,7 +12,7 @@ std::uint32_t context_twins::fresh(random_stream& r, std::uint32_t set) const {
   return index;
 }
 
-// Both are entries of any large area.
+// Draws a pair. Both indices are entries of any large area.
 void context_twins::draw(random_stream& r, unsigned bit) {
   constexpr std::uint32_t last_set = (1U << set_bits) - 1;
   do {
@@ -27,7 +27,7 @@ void context_twins::add(std::uint64_t at, context_item kind, std::uint32_t index
   sets_.push_back(index & 63);
 }
 
-// In the order of their times, one a cycle at most.
+// Appends the items in the order of their times, at most one a cycle.
 void context_twins::push(std::deque<item>& to) {
   std::stable_sort(script_.begin(), script_.end(), [](const timed& a, const timed& b) { return a.at < b.at; });
   std::uint64_t last = script_.front().at;
@@ -77,7 +77,7 @@ void context_twins::play(meeting m, random_stream& r) {
       add(later, context_item::fetch, index_);
       add(later + 4, context_item::fetch, twin_);
       break;
-    case meeting::comes:  // in the cycle in which the other one is looked up
+    case meeting::comes:  // in the cycle of the other entry's lookup
       add(0, context_item::fetch, twin_);
       add(later, context_item::fetch, index_);
       add(later + miss, context_item::fetch, twin_);
@@ -88,7 +88,7 @@ void context_twins::play(meeting m, random_stream& r) {
       add(miss + 8 + r.below(8), context_item::fetch, twin_);
       add(2 * later, context_item::fetch, twin_);
       break;
-    case meeting::given_up: {  // in the cycle in which the other one is looked up
+    case meeting::given_up: {  // in the cycle of the other entry's lookup
       const std::uint64_t given = later + miss + 30;
       add(0, context_item::fetch, twin_);
       add(later, context_item::fetch, index_, 30);
@@ -120,8 +120,8 @@ void context_twins::play(meeting m, random_stream& r) {
   }
 }
 
-// An entry waits until one of those that fill its set is given back, whatever is given back or dropped in the twin's set. Each
-// time a hit is looked up in the cycle after.
+// An entry waits until its full set gets room by a release, for any release or drop in the twin's set. Each time, a hit has its
+// lookup in the next cycle.
 void context_twins::meet_without_room(random_stream& r) {
   constexpr unsigned long_time = 150;
   for (unsigned w = 0; w < ways; ++w) add(4 * w, context_item::fetch, w == 0 ? index_ : fresh(r, index_ & 63), long_time);
@@ -137,7 +137,7 @@ void context_twins::meet_without_room(random_stream& r) {
   add(long_time + 90, context_item::fetch, there);
 }
 
-// An entry of the twin's set is used in the cycle in which the other one comes; the one that is used longest ago leaves then.
+// An entry of the twin's set is used in the cycle in which the other entry comes. Then the entry used longest ago leaves.
 void context_twins::meet_ages(random_stream& r) {
   std::array<std::uint32_t, ways> there{twin_};
   for (unsigned w = 0; w < ways; ++w) {
@@ -150,7 +150,7 @@ void context_twins::meet_ages(random_stream& r) {
   for (unsigned w = 1; w < ways; ++w) add(120 + 4 * w, context_item::fetch, there[w]);
 }
 
-// The twin is taken in the cycles in which the entries of the other set, of each way, are given back.
+// The twin is fetched in the cycles in which the entries of the other set, of each way, are given back.
 void context_twins::meet_releases(random_stream& r) {
   constexpr std::uint64_t given = 72;
   std::array<std::uint32_t, ways> there{index_};
@@ -164,8 +164,8 @@ void context_twins::meet_releases(random_stream& r) {
   add(given + 4 * ways + 12, context_item::drop, twin_);
 }
 
-// A fetch of an entry that is being written waits for that, whatever else has been written; the RTL tries again in the cycle
-// after. A hit is looked up when it would try because of the twin.
+// A fetch of an entry that is being written waits for this write alone. The RTL tries again in the next cycle. A hit has its
+// lookup in the cycle in which the twin's write might cause a try.
 void context_twins::meet_a_waiting_one(random_stream& r) {
   const std::uint32_t there = fresh(r, sets_from_ + (index_ + 21) % 32);
   add(0, context_item::fetch, there);
@@ -185,7 +185,7 @@ void context_twins::meet_a_waiting_one(random_stream& r) {
   add(at + miss + 1, context_item::fetch, there);
 }
 
-// Fills the set behind an entry, so that the next one makes it leave. Returns when.
+// Fills the set of an entry, whose turn to leave is next. Returns the cycle of the next entry.
 std::uint64_t context_twins::age(std::uint64_t at, std::uint32_t index, random_stream& r) {
   add(at, context_item::write, index);
   for (unsigned w = 1; w < ways; ++w) add(at += 30, context_item::fetch, fresh(r, index & 63));

@@ -1,6 +1,5 @@
-// Pairs of entries for the context cache whose indices are alike but for one bit. Each bit has its turn with an entry that is
-// there, on its way, held and dropped, being written, or waiting to be written; and entries that are renewed while they are
-// read.
+// Pairs of entries for the context cache whose indices differ in one bit. Each bit meets an entry in each state: cached, on its
+// way, held and dropped, being written, or waiting to be written. Some entries are renewed during a read.
 //
 // The entries of a pair lie anywhere in the area and were never used before.
 #pragma once
@@ -16,10 +15,10 @@ namespace hcasim::lockstep {
 
 class context_twins {
  public:
-  // Sets below belong to others, but for the one before `sets_from`.
+  // Uses sets from `sets_from` on, and the one before. Lower sets belong to other streams.
   explicit context_twins(std::uint32_t sets_from = 0) : sets_from_(sets_from) {}
 
-  // Appends the items of the next pair. Without stalls each event is in its cycle.
+  // Appends the items of the next pair. Without stalls each event comes in its exact cycle.
   void next(std::deque<item>& to, random_stream& r);
   // Returns the cycles from the first to the last item, and the sets that the pair is in.
   [[nodiscard]] std::uint64_t cycles() const { return now_ - first_; }
@@ -51,7 +50,7 @@ class context_twins {
   static constexpr unsigned index_bits = 32;
   static constexpr unsigned set_bits = 6;
   static constexpr unsigned ways = 4;
-  // From a request for an entry to it: one that is there, and one that is read.
+  // Cycles from a request to its answer, for a cached entry and for one that is read.
   static constexpr std::uint64_t hit = 2;
   static constexpr std::uint64_t miss = 22;
 

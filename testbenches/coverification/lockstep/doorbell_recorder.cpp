@@ -74,7 +74,7 @@ class doorbell_recorder final : public unit_recorder, private bar_monitor {
     return all;
   }
 
-  std::map<std::uint32_t, std::uint64_t> qps_;  // of those that were not looked up: somewhere
+  std::map<std::uint32_t, std::uint64_t> qps_;  // record addresses; a QP without a lookup has any address
   std::vector<std::unique_ptr<answer_tap<context_request, doorbell_recorder>>> contexts_;
 
   template <class P, class R>

@@ -84,8 +84,8 @@ std::string found_in(const std::string& unit, const report& r, const options& o)
 
 class faults_of : public ::testing::TestWithParam<std::string> {};
 
-// Every seeded fault is found in less than 100 000 requests; the list says after how many. Without HCASIM_FULL the first of
-// each right expression, of every second one where there are many.
+// Every seeded fault is found in less than 100 000 requests; the list has the number for each. Without HCASIM_FULL, only the
+// first fault of each right expression is tried, and of every second one in a long list.
 TEST_P(faults_of, are_all_found) {
   const std::vector<listed> faults = list_of(GetParam());
   ASSERT_EQ(faults.size(), make_bench(GetParam())->faults());
@@ -129,7 +129,7 @@ struct hole {
   const char* right;
   const char* wrong;
 };
-// Each lets an older entry or key stand for a newer one, or does so for 50 of 4 096 cycles.
+// Each fault lets an older entry or key stand for a newer one, always or for 50 of 4 096 cycles.
 constexpr hole holes[] = {
     {"page_walker", "other.table_root == map.table_root && other_line == line_number && !poisoned[i]",
      "other.table_root == map.table_root && other_line == line_number"},
@@ -145,8 +145,8 @@ constexpr hole holes[] = {
     {"context_cache", "", "w_busy[i] && w_index[i] == index && 1'b0"},
     {"context_cache", "", "e_waits[i] && e_index[i] == index && 1'b0"}};
 
-// Every run of 100 000 random requests finds them, without what lockstep runs before. Twenty seeds with HCASIM_FULL, otherwise
-// one seed and the first of each unit.
+// Every run of 100 000 random requests finds these faults, without lockstep's other streams. With HCASIM_FULL, twenty seeds;
+// otherwise one seed, and the first fault of each unit.
 TEST(faults, of_invalidation_are_found_by_every_run) {
   std::string before;
   for (const auto& [unit, right, wrong] : holes) {
@@ -165,9 +165,9 @@ TEST(faults, of_invalidation_are_found_by_every_run) {
   }
 }
 
-// RTL that takes or begins nothing for 50 of 4 096 cycles, or joins no walk then: every default stream of 100 000 requests
-// finds it, by its mean error, by what is late alone, or by a line that is read twice. Twenty seeds of all of them with
-// HCASIM_FULL.
+// RTL that takes or begins no request for 50 of 4 096 cycles, or joins no walk in these cycles. Every default stream finds such
+// RTL, by the mean error, the share of late requests, or a line read twice. With HCASIM_FULL, 100 000 requests and twenty seeds
+// of all these faults.
 TEST(faults, of_rare_cycles_are_found_by_every_run) {
   const std::vector<listed> faults = list_of("page_walker");
   const bool full = std::getenv("HCASIM_FULL") != nullptr;

@@ -1,4 +1,4 @@
-// The project's RTL with waveforms and coverage, for whole systems of this program: what `rtl` means where they are asked for.
+// The project's RTL with waveforms and coverage, which `rtl` means in whole systems of this program.
 #include "rtl/context_cache_faulty.h"
 #include "rtl/doorbell_faulty.h"
 #include "rtl/key_check_faulty.h"

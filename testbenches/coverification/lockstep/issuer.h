@@ -1,5 +1,5 @@
-// Offers a stream of items to one side: in order, at most one a cycle, each when its gap is over, fewer than `window` are
-// unanswered and `may_go` agrees. Derived classes know what an item is.
+// Offers a stream of items to one side, in order and at most one a cycle. An item goes when its gap is over, fewer than
+// `window` items are unanswered, and `may_go` agrees. Derived classes know the meaning of an item.
 #pragma once
 
 #include <cmath>
@@ -16,18 +16,18 @@ class issuer : public unit {
       : unit(name), stream_(stream), clock_(clock), window_(window), comparison_(c), side_(s), offered_(stream.size()) {}
 
   void start_of_simulation() override { arm(clock_.cycles(1)); }
-  // Items that it has offered.
+  // Returns the number of items offered.
   [[nodiscard]] const std::uint64_t& progress() const { return next_; }
 
  protected:
-  // Gap in cycles to the item before.
+  // Returns the gap in cycles to the item before.
   [[nodiscard]] virtual unsigned gap_of(const item& i) const = 0;
   [[nodiscard]] virtual bool may_go(const item& i) const = 0;
-  // When it may go, if that is known already; otherwise it is asked again when something has changed.
+  // Returns the time at which an item may go, if known. Otherwise `may_go` is asked again after a change.
   [[nodiscard]] virtual ps when(const item&) const { return never; }
-  // Whether the answer of `may_go` depends on what has been answered.
+  // Tells whether the result of `may_go` depends on earlier answers.
   [[nodiscard]] virtual bool picky(const item&) const { return false; }
-  // Sends it; false = it needs no answer and is done.
+  // Sends an item. False = the item needs no answer and is done.
   virtual bool go(std::uint64_t number, const item& i) = 0;
 
   void answered(std::uint64_t number, const comparison::answer& a, bool race = false, unsigned meets = 0) {
@@ -37,7 +37,7 @@ class issuer : public unit {
     ++answered_now_;
     arm(after());
   }
-  // Something that an item may have waited for is done.
+  // Looks at the next item again, after an event for which it may have waited.
   void poke() {
     moved();
     arm(after());
@@ -67,11 +67,11 @@ class issuer : public unit {
     armed_ = never;
     if (next_ >= stream_.size() || now() < earliest_ || comparison_.failed()) return;
     const item& i = stream_[next_];
-    // An item that came in this very cycle counts from the next one on, in whichever order the kernel runs things.
+    // An answer of this cycle counts from the next cycle on, so that the kernel's order within a cycle does not matter.
     const bool late = changed_at_ == now();
     if (outstanding_ + (late ? answered_now_ : 0) >= window_ || !may_go(i) || (late && picky(i))) {
       arm(late ? after() : when(i));
-      return;  // otherwise an answer arms it again
+      return;  // otherwise an answer arms the issuer again
     }
     const std::uint64_t number = next_++;
     earliest_ =

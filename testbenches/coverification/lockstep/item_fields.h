@@ -1,5 +1,5 @@
-// The fields of items by name, for files and options: where each lies, and which kinds of items it means something for.
-// stream.py has the same places.
+// The fields of items by name, for files and options: their bits, and the kinds of items that have them. The file stream.py has
+// the same bits.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct item_field {
   unsigned low;
   unsigned bits;
   std::uint32_t kinds;  // a bit each, from the first kind up
-  bool free = false;    // nothing else of a stream follows from it
+  bool free = false;    // true = no other field of a stream depends on this one
 
   [[nodiscard]] bool of(unsigned kind) const { return kinds >> kind & 1; }
   [[nodiscard]] std::uint64_t most() const { return ~std::uint64_t{0} >> (64 - bits); }
@@ -26,9 +26,9 @@ struct item_field {
   void set(item& i, std::uint64_t value) const { i[word] = (i[word] & ~(most() << low)) | value << low; }
 };
 
-// Kinds by their numbers, of a unit that bench_names() has.
+// Returns the names of a unit's kinds, by number. `unit`: one of bench_names().
 std::span<const std::string_view> item_kinds(std::string_view unit);
-// Kinds that say what there is in memory; nothing answers them.
+// Returns the kinds that set memory, a bit each. They have no answer.
 std::uint32_t kinds_of_memory(std::string_view unit);
 std::span<const item_field> item_fields(std::string_view unit);
 inline unsigned kind_of(const item& i) {

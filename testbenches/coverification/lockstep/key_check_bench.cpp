@@ -55,7 +55,7 @@ class key_issuer final : public issuer {
     c["drain_at_once"] += drains_[0];
     c["drain_that_waited"] += drains_[1];
     if (random_) c["drain_races_with_a_release"] += races_;
-    // Storms have more than there is room for.
+    // Storms offer more requests than the RTL has room for.
     for (const auto& [name, n] :
          {std::pair("beyond_slots", beyond_slots_), {"beyond_drains", beyond_drains_}, {"beyond_keys", beyond_keys_}}) {
       if (n > 0) c[name] += n;
@@ -64,14 +64,14 @@ class key_issuer final : public issuer {
 
  private:
   struct flight;
-  // A reference of an access to one of the keys that granted it.
+  // An access's reference to a key that granted the access.
   struct reference {
     flight* of = nullptr;
     std::uint32_t key = 0;
     ps let_go_at{0};
     reference* next = nullptr;
   };
-  // A request in flight, and after a grant the access that holds its references: to its key, and to a window's region.
+  // A request in flight, and after a grant the access with its references: to its key, and to a window's region.
   struct flight : key_request {
     key_issuer* self = nullptr;
     std::uint64_t number = 0;
@@ -83,7 +83,7 @@ class key_issuer final : public issuer {
 
   static bool changes(key_item k) { return k == key_item::change || k == key_item::set_mrc || k == key_item::set_line; }
   [[nodiscard]] unsigned gap_of(const item& i) const override { return unpack(i).gap; }
-  // An object changes when no check looks at it.
+  // An object changes when no check uses the object.
   [[nodiscard]] bool may_go(const item& i) const override {
     const key_fields f = unpack(i);
     if (changes(f.kind)) return all_busy_ == 0;
@@ -117,7 +117,7 @@ class key_issuer final : public issuer {
       return false;
     }
     flight* free = nullptr;
-    if (flights_.size() >= 4096 && !free_.empty()) {  // used again only long after its reference went
+    if (flights_.size() >= 4096 && !free_.empty()) {  // reused only long after its reference was released
       free = free_.front();
       free_.pop_front();
     }
@@ -220,7 +220,7 @@ class key_issuer final : public issuer {
     }
     poke();
   }
-  // A drain is answered only when no reference is held that was granted before it began [S11].
+  // Checks that a drain is answered only when all references granted before its begin are released [S11].
   bool check_drain(const flight& d) {
     for (const reference* r = held_[slot(d.key)]; r; r = r->next) {
       if (hca_key_index(r->key) == hca_key_index(d.key) && r->of->answered_when < offered(d.number)) {
@@ -232,7 +232,7 @@ class key_issuer final : public issuer {
     }
     return now() - offered(d.number) > clock().cycles(6);
   }
-  // Indices that differ in one bit have slots of their own.
+  // Returns the slot of a key: indices that differ in one bit have slots of their own.
   static std::size_t slot(std::uint32_t key) { return hca_key_index(key) * 0x9e3779b1U >> 16; }
 
   static constexpr const char* kinds[] = {"local_", "remote_", "element_"};

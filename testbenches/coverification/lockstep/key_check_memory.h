@@ -1,4 +1,4 @@
-// MRCs and extents of one side of the key_check bench, and caches of a kind: some indices answer fast, others late.
+// MRCs and extents of one side of the key_check bench. As in a cache, some indices are answered fast and others late.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ class key_memory : public unit {
     extent.on<&key_memory::handle_extent>(this);
   }
   void change(std::uint32_t number, std::uint64_t seed) { objects_[number] = make_object(number, seed); }
-  // Bytes of a system run; from then on they are what the index has.
+  // Gives an index the bytes of a system run, from then on.
   void set(const item& i) {
     recorded& r = (static_cast<key_item>(i[0] & 0xff) == key_item::set_mrc ? mrcs_ : lines_)[static_cast<std::uint32_t>(i[1])];
     r.failed = i[0] >> 48 & 1;
@@ -50,7 +50,7 @@ class key_memory : public unit {
   };
   struct owned_line {
     std::byte* bytes;
-    std::uint32_t of;  // object; 0 too if it is of none
+    std::uint32_t of;  // object; 0 = the first object, or none
   };
   static bool answer(std::map<std::uint32_t, recorded>& from, context_request& r) {
     const auto found = from.find(r.index);
@@ -73,7 +73,7 @@ class key_memory : public unit {
     r.failed = !there || (number < key_indices && mrc_fails(number));
     r.area_entries = there ? 1U << 24 : 0;  // an unknown index lies beyond the table
     r.entry = r.failed ? nullptr : reinterpret_cast<std::byte*>(&objects_[number].mrc);
-    // Two keys whose indices differ in one bit are to meet.
+    // Two keys with indices that differ in one bit must meet.
     return later(r, t, r.index * 2, number - key_indices < index_twins);
   }
   tlm::tlm_sync_enum handle_extent(context_request& r, tlm::tlm_phase phase, ps& t) {
@@ -103,7 +103,7 @@ class key_memory : public unit {
     }
     return {(made_[next_made_++ % std::size(made_)] = unowned_line(line)).data(), 0};
   }
-  // Does as a cache: the entry given back is the one that the request holds.
+  // Takes an entry back as a cache does: the request holds this entry.
   tlm::tlm_sync_enum give_back(context_request& r) {
     lent_ -= r.entry != nullptr;
     r.entry = nullptr;

@@ -22,7 +22,7 @@ std::uint64_t base_va(random_stream& r) {
   }
 }
 
-// In order, a few bytes or pages from each other.
+// Makes extents in order, a few bytes or pages apart.
 void make_extents(key_object& o, random_stream& r) {
   const auto count = static_cast<std::uint32_t>(r.chance(0.25) ? 2 + r.below(3) : 2 + r.below(38));
   std::uint64_t at = r.chance(0.2) ? 0 : std::min(r.next() >> r.below(40), ~std::uint64_t{0} - (1 << 20));
@@ -37,7 +37,7 @@ void make_extents(key_object& o, random_stream& r) {
   o.mrc.length = o.extents.back().start + o.extents.back().length - o.extents.front().start;
 }
 
-// Makes it higher than it needs to be: nodes of two children, of which one leads to an object's line, or to no object's.
+// Makes a tree higher than needed, with nodes of two children. One child leads to the object's line, the other to any line.
 void heighten(key_object& o, std::uint32_t number, random_stream& r) {
   while (o.mrc.extent_count < HCA_EXTENT_LEVELS + 2 && o.lines.size() < lines_per_key) {
     hca_extent_node n{};
@@ -54,9 +54,9 @@ void heighten(key_object& o, std::uint32_t number, random_stream& r) {
   }
 }
 
-// A line out of order by the least that there is, anywhere in it; or by any bit.
+// Damages a line: its order, by the least possible amount and at any place, or any bit.
 void damage(key_object& o, random_stream& r) {
-  // The root is looked at by every access.
+  // Every access reads the root.
   line_bytes& l = r.chance(0.5) ? o.lines.back() : o.lines[r.below(o.lines.size())];
   std::array<hca_extent, HCA_EXTENTS_PER_LINE> e{};
   hca_extent_node n{};
@@ -69,11 +69,11 @@ void damage(key_object& o, random_stream& r) {
       if (leaf && e[at + 1].length != 0) e[at].length = e[at + 1].start - e[at].start;
       if (!leaf && n.start[at] != HCA_EXTENT_NONE) n.start[at + 1] = n.start[at];
       break;
-    case 1:  // none, and one that follows nevertheless
+    case 1:  // none, although another follows
       if (leaf) e[at] = {};
       if (!leaf) n.start[at] = HCA_EXTENT_NONE;
       break;
-    case 2:  // empty, or with a place for nothing; a single child
+    case 2:  // an empty line, or an empty extent with a place; a single child
       if (leaf) e = {};
       if (leaf && r.chance(0.5)) e[0] = {o.extents.front().start, 0};
       if (!leaf) std::fill(std::begin(n.start), std::end(n.start), std::uint64_t{HCA_EXTENT_NONE});
@@ -111,7 +111,8 @@ void make_tree(key_object& o, std::uint32_t number, random_stream& r) {
   o.lines = std::move(tree.lines);
   m.extent_count = tree.levels;
   if (r.chance(0.2)) heighten(o, number, r);
-  if (r.chance(0.1)) m.extent_count += static_cast<std::uint32_t>(r.next() >> r.below(32));  // too high, or it ends too early
+  if (r.chance(0.1))
+    m.extent_count += static_cast<std::uint32_t>(r.next() >> r.below(32));  // a tree too high, or one that ends too early
   if (r.chance(0.5)) damage(o, r);
 }
 
@@ -134,14 +135,14 @@ void make_elements(key_object& o, random_stream& r) {
     std::memcpy(&o.lines[i / HCA_EXTENTS_PER_LINE][i % HCA_EXTENTS_PER_LINE * sizeof e], &e, sizeof e);
   }
   if (r.chance(0.3)) {
-    o.mrc.length += 4096;  // a list that is too short for it
+    o.mrc.length += 4096;  // a list too short for the length
   } else if (r.chance(0.4)) {
-    o.mrc.extent_count |= static_cast<std::uint32_t>(r.next());  // or longer than it needs
+    o.mrc.extent_count |= static_cast<std::uint32_t>(r.next());  // a list longer than needed
   }
 }
 
-// The region that windows are bound to: every fourth object, when it is a region of its own, has these fields by its number
-// alone, so that a window goes on to fit it when either is made anew.
+// The region that windows are bound to. Every fourth object, if it is a region, has these fields from its number alone. So a
+// window still fits after either is made anew.
 struct home {
   std::uint8_t key_byte;
   std::uint32_t pd;
@@ -159,14 +160,14 @@ home home_of(std::uint32_t number) {
   h.function = static_cast<std::uint16_t>(r.below(key_functions));
   return h;
 }
-// A window, or a region that takes none, may stand there in its place.
+// Tells whether an object has these fields. A window, or a region that takes none, may have them in place of the region.
 bool is_home(std::uint32_t number, const hca_mrc& m) {
   return number % 4 == 1 && m.kind != HCA_MRC_NONE && (m.kind <= HCA_MRC_ADDRESS_SPACE || is_window(m));
 }
 
-// All of a region or a part of it; or by the least that there is no part of it.
+// Binds a window to a region or a part of it, or to a range that leaves the region by the least possible amount.
 void bind_window(hca_mrc& m, random_stream& r) {
-  // Mostly one of few, which are made anew often.
+  // Mostly one of few regions, which are made anew often.
   const auto number = static_cast<std::uint32_t>(1 + 4 * r.below(r.chance(0.7) ? 6 : key_indices / 4));
   const home h = home_of(number);
   m.parent = index_of(number) << 8 | h.key_byte;

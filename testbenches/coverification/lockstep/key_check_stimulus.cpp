@@ -86,7 +86,7 @@ class generator {
     if (!plain && what < 0.01) return change(f);
     if (drains_ > 0 || (!plain && what < 0.04)) {
       if (drains_ > 0) --drains_;
-      // Mostly of keys in use, and often again while the drain before it waits.
+      // Drains are mostly of keys in use, and often repeat while the drain before waits.
       f.kind = key_item::drain;
       f.aimed = o_.how == mode::random && r_.chance(0.5);
       if (o_.how == mode::random && good_.key != 0 && r_.chance(0.4)) {
@@ -124,8 +124,8 @@ class generator {
   }
 
  private:
-  // A key that is held is granted once more, and drained in about the cycle in which the reference is counted: with a context
-  // that comes at once, three after its offer.
+  // A held key is granted once more, and drained in about the cycle in which the new reference is counted. If the context comes
+  // at once, this is three cycles after the offer.
   item of_a_drain_at_a_grant() {
     key_fields f = good_;
     f.hold = 100;
@@ -138,7 +138,7 @@ class generator {
     use_at_once(f.key);
     return pack(f);
   }
-  // In half of the cases a key that is drained is used again while older accesses are under way.
+  // Half of the drained keys are used again while older accesses are under way.
   void use_at_once(std::uint32_t key) {
     const std::uint32_t number = number_of(hca_key_index(key));
     if (o_.how != mode::random || number >= key_indices || !r_.chance(0.5)) return;
@@ -170,8 +170,8 @@ class generator {
       twins_.next_of_epochs(met_, r_);
     }
   }
-  // Events of one key in about the same cycle: it changes and is used at once; its first reference is counted when it is
-  // drained; a reference is let go when another one is counted.
+  // Events of one key in about the same cycle. The key changes and is used at once, or is drained when its first reference is
+  // counted. Or one reference is released when another is counted.
   void meet_a_drain() {
     const std::uint32_t at = plain_grant(static_cast<std::uint32_t>(r_.below(key_indices)));
     const double what = r_.unit();
@@ -199,8 +199,8 @@ class generator {
     return window && r_.chance(0.3) ? objects_[number].mrc.parent : key;
   }
 
-  // More keys at a time than the RTL has places for, now and then: it waits for the first one to be let go, which the model
-  // does not.
+  // Now and then more keys are held than the RTL has places for. The RTL then waits for the first release, and the model does
+  // not.
   static constexpr std::uint64_t crowd_apart = 10'000;
   static constexpr unsigned crowd_size = 72;
 
@@ -224,7 +224,7 @@ class generator {
   }
   std::uint32_t index() { return static_cast<std::uint32_t>(r_.chance(0.5) ? 1 + r_.below(24) : r_.below(key_indices)); }
 
-  // Often the region of the window that was used last, which is then used again.
+  // Often changes the region of the window used last, which is then used again.
   item change(key_fields& f) {
     std::uint32_t at = index();
     const std::uint32_t used = number_of(hca_key_index(good_.key));
@@ -243,7 +243,7 @@ class generator {
     return pack(f);
   }
 
-  // A request that the object grants, as far as it grants any.
+  // Makes a request that the object grants, if the object grants any.
   void conform(key_fields& f, std::uint32_t at) {
     const key_object& o = objects_[at];
     const hca_mrc& m = o.mrc;
@@ -340,13 +340,13 @@ class generator {
   const options& o_;
   std::uint32_t recent_[12] = {};
   std::size_t recent_at_ = 0;
-  key_fields good_;  // the last check with nothing wrong in it
+  key_fields good_;  // the last check without a planted error
   unsigned aimed_ = 0;
   bool again_ = false;  // `good_`, whose region has changed
   std::deque<item> met_;
   key_twins twins_;
   std::uint32_t drained_ = 0;
-  unsigned drains_ = 0;  // one after the other
+  unsigned drains_ = 0;  // drains in a row to come
   std::uint64_t made_ = 0;
   unsigned crowd_ = 0;
   std::uint32_t crowd_at_ = 0;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t all_ones = ~std::uint64_t{0};
 constexpr std::uint64_t some_start = 0x5a3c'69f0'96a5'c37eU;
 
-// Sets up a region, and an access that it grants.
+// Sets up a region and an access with its grant.
 void region(key_twin& t) {
   hca_mrc& m = t.object.mrc;
   m.kind = HCA_MRC_REGION;
@@ -79,7 +79,7 @@ void ends_behind(key_twin& t, std::uint64_t flip) {
   t.object.mrc.length = 1;
   t.ask.va = t.object.mrc.start ^ flip;
 }
-// A bit of kind, state, key byte, page shift, levels, flags or owner.
+// A context differs in a bit of kind, state, key byte, page shift, levels, flags or owner.
 void context_differs(key_twin& t, std::uint64_t flip) {
   region(t);
   std::uint64_t first = 0;
@@ -172,7 +172,7 @@ void piece_differs_in_key_byte(key_twin& t, std::uint64_t flip) {
   pieces(t, 4, 1);
   t.ask.key ^= static_cast<std::uint32_t>(flip);
 }
-// Its length, that of its first piece and their number have one bit each.
+// A list's length, the length of its first piece and their number have one bit each.
 void pieces_have_one_bit(key_twin& t, std::uint64_t flip) {
   const std::uint32_t bit = std::uint32_t{1} << std::countr_zero(flip) % 32;
   pieces(t, bit, bit);
@@ -208,7 +208,7 @@ void space_is_of_nearly_any_qpn(key_twin& t, std::uint64_t flip) {
   space(t);
   t.object.mrc.qpn = HCA_QPN_ANY ^ static_cast<std::uint32_t>(flip);
 }
-// With a line of extents; its root is the last line.
+// Adds a line of extents. The tree's root is the last line.
 void tree(key_twin& t, std::initializer_list<hca_extent> extents) {
   if (t.object.lines.empty()) {
     space(t);
@@ -236,7 +236,7 @@ void extent_begins_behind(key_twin& t, std::uint64_t flip) {
 void empty_extent_begins(key_twin& t, std::uint64_t flip) {
   tree(t, {{0, 1}, {flip, 0}});
 }
-// A node above two lines of an extent each: the last three of its children are of no object.
+// Makes a node above two lines of an extent each. Its last three children belong to no object.
 void tree_of_two(key_twin& t, std::uint64_t first, std::uint64_t second, hca_extent low, hca_extent high) {
   tree(t, {low});
   tree(t, {high});
@@ -262,8 +262,8 @@ void child_is_nearly_none(key_twin& t, std::uint64_t flip) {
 void first_child_is_nearly_none(key_twin& t, std::uint64_t flip) {
   tree_of_two(t, HCA_EXTENT_NONE ^ flip, HCA_EXTENT_NONE, {0, 1}, {});
 }
-// Every level is the same line, which is read as a node and at last as extents: [0, 5), [10, 21) and two beyond. Of many more
-// levels than there may be the second one is damaged, so that no search goes on for ever.
+// Every level is the same line, which is read as a node and at last as extents: [0, 5), [10, 21) and two beyond. With too many
+// levels the second one is damaged, so that no search goes on for ever.
 void levels_have_one_bit(key_twin& t, std::uint64_t flip) {
   tree(t, {{0, 1}});
   const std::uint32_t here = first_line_of(t.number);
@@ -330,8 +330,8 @@ std::uint32_t number_of_home(std::uint32_t n) {
 }
 constexpr std::uint32_t all_objects = first_of(std::size(families));
 
-// The highest bit comes first, then the highest of the lower half, then those between: what is compared in fewer bits leaves
-// out one of these as a rule.
+// The highest bit comes first, then the highest of the lower half, then the bits between. A comparison of too few bits usually
+// leaves out one of the first.
 constexpr unsigned bit_of(std::uint32_t turn) {
   unsigned bit = 0;
   for (unsigned i = 0; i < 6; ++i) bit |= (turn >> i & 1) << (5 - i);
@@ -383,8 +383,8 @@ void key_twins::next_of_epochs(std::deque<item>& to, random_stream& r) {
   }
 }
 
-// Two keys with indices that differ in one bit: references to both are held and both are drained; or one is granted about when
-// the other is drained.
+// Two keys have indices that differ in one bit. Either references to both are held and both are drained, or one is granted at
+// about the time of the other's drain.
 void key_twins::next_of_indices(std::deque<item>& to, random_stream& r) {
   unsigned bit = 0;
   do {

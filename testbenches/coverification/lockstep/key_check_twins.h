@@ -1,7 +1,7 @@
-// Pairs for key_check that differ in one bit of a number that it compares: an access and a key's context, a window and its
-// region, two places of a tree or a list, two key indices. Each bit of each number has an object, and has its turn.
+// Pairs for key_check that differ in one bit of a compared number. A pair is an access and a key's context, a window and its
+// region, two places of a tree or list, or two key indices. Each bit of each number has an object, and its turn.
 //
-// The objects lie beside those that are drawn, and never change.
+// These objects come in addition to the drawn ones, and never change.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 namespace hcasim::lockstep {
 
-// A context with its lines, and an access that tells it from what differs in one bit.
+// A context with its lines, and an access whose verdict changes if one bit differs.
 struct key_twin {
   std::uint32_t number = 0;
   key_object object;
   key_fields ask;
 };
-// Returns the number of all objects: those that are drawn, then the twins.
+// Returns the number of all objects, drawn ones and twins.
 std::uint32_t key_objects();
 key_twin make_key_twin(std::uint32_t number);
 

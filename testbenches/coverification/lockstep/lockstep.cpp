@@ -108,7 +108,7 @@ std::string comparison::traffic_problem(traffic& t) const {
       std::to_string(t.count[model_side]) + " by the model, " + std::to_string(t.count[rtl_side]) + " by the rtl";
   if (how_ == mode::random)
     return near(t.count[model_side], t.count[rtl_side], traffic_share) ? std::string() : std::string(t.what) + ": " + counts;
-  // The order of two addresses, an entry that goes and one that comes, is not defined.
+  // The order of accesses to different addresses is not defined: one entry leaves while another comes.
   for (std::vector<access>& a : t.all) {
     std::stable_sort(a.begin(), a.end(), [](const access& x, const access& y) { return x.address < y.address; });
   }
@@ -321,7 +321,7 @@ report run_isolated(const std::string& unit, const item_stream& stream, const op
     int status = 0;
     FILE* const out = fdopen(ends[1], "w");
     try {
-      ending::tell(ends[1]);  // what RTL says that ends the process
+      ending::tell(ends[1]);  // reports RTL that ends the process
       const ending::unfinished whole(unit.c_str());
       save(run(unit, stream, o), out);
     } catch (const std::exception& e) {

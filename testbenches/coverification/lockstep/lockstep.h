@@ -1,9 +1,10 @@
-// Lockstep: a model and RTL of one unit get the same stream of requests, each in surroundings of its own that answer alike.
-// Answers are compared one by one; times from offer to answer are set against each other.
+// Lockstep: a model and RTL of one unit get the same stream of requests. Each side has its own environment, and both
+// environments answer alike. The answers are compared one by one, and so are the times from offer to answer.
 //
-// A stream is a list of items, words whose meaning the unit's bench knows; it comes from a constrained random generator, from a
-// file, or from a recorder on the boundary of the unit in a system run. Items are offered in order, each as soon as its `gap`
-// is over, fewer than `window` are unanswered, and what it depends on is done: each side keeps its own time.
+// A stream is a list of items, whose words have a meaning for the unit's bench. A stream comes from a constrained random
+// generator, from a file, or from a recorder at the unit's boundary in a system run. Items are offered in order, and each side
+// keeps its own time. An item goes when its `gap` is over, fewer than `window` are unanswered, and no earlier item is in its
+// way.
 #pragma once
 
 #include <array>
@@ -37,12 +38,12 @@ struct options {
   std::uint64_t seed = 1;
   std::uint64_t requests = 100'000;
   double stall = 0.1;  // of every stream in every cycle, mode random
-  // Mode random: storms, which are long stalls, crowded tables and odd values; latencies drift apart. Mode full: floods, which
-  // overflow the doorbell unit's FIFO and offer the others as many requests as they hold, and one more.
+  // Mode random: storms of long stalls, crowded tables and odd values, with which latencies drift apart. Mode full: floods,
+  // which overflow the doorbell unit's FIFO, and offer another unit one request more than the unit holds.
   bool storms = false;
   unsigned fault = 0;                    // seeded fault of the RTL; needs the design with faults
   bool instrumented = false;             // the design with waveforms, assertions, coverage and faults
-  rtl::design_factory design = nullptr;  // RTL from elsewhere in place of the project's own
+  rtl::design_factory design = nullptr;  // a user's RTL in place of the project's own
   bool check_x = false;
   bool steps = true;  // of the RTL, if its design has them
   bool model = true;  // sides that run
@@ -50,16 +51,16 @@ struct options {
   std::string vcd;  // of the RTL's inside, and of both sides; or .fst
   ps vcd_from{0};
   std::string coverage_file;     // of the stream, and of the RTL if the design is instrumented
-  std::optional<bounds> limits;  // nothing = those of the unit
-  unsigned seconds = 0;          // of the processor, after which an isolated run is ended; 0 = as long as it takes
+  std::optional<bounds> limits;  // none = the unit's bounds
+  unsigned seconds = 0;          // of the processor, after which an isolated run is ended; 0 = never
 };
 
-// The waveform as it is merged; an FST is made of it.
+// Returns the file of the merged waveform, from which an FST is made.
 inline std::string vcd_of(const options& o) {
   return o.vcd.ends_with(".fst") ? o.vcd + ".vcd" : o.vcd;
 }
 
-// The streams of a number of random requests, and the part of each.
+// A kind of stream, with 1 / `part` of the number of random requests.
 struct stream_kind {
   const char* name;
   mode how;
@@ -70,7 +71,7 @@ inline constexpr stream_kind default_streams[] = {{"single", mode::single, false
                                                   {"full", mode::full, false, 10},
                                                   {"floods", mode::full, true, 10},
                                                   {"random", mode::random, false, 1}};
-// With storms in place of the last one.
+// Returns the options of a stream; `storms`: storms in place of the last stream.
 options with_stream(options o, const stream_kind& k, std::uint64_t requests, bool storms);
 inline const char* stream_name(const options& o) {
   return o.how == mode::single ? "single"
@@ -84,9 +85,9 @@ using coverage = std::map<std::string, std::uint64_t>;
 
 struct report {
   std::uint64_t requests = 0;          // answered by both
-  std::uint64_t differences = 0;       // in an answer, or that one side never gave
+  std::uint64_t differences = 0;       // in an answer, or an answer that one side never gave
   std::uint64_t first_difference = 0;  // item
-  std::string problem;                 // what the first difference is, or what broke a protocol
+  std::string problem;                 // the first difference, or the broken protocol
   ps problem_at{0};
   double model_cycles = 0;  // until the last answer
   double rtl_cycles = 0;
@@ -96,7 +97,7 @@ struct report {
   double p99_error = 0;
   double max_error = 0;
   std::uint64_t exact = 0;                       // requests with the same latency, or that raced
-  std::uint64_t races = 0;                       // requests of which there is no one right answer
+  std::uint64_t races = 0;                       // requests with more than one right answer
   std::uint64_t worst = 0;                       // item with the largest error
   std::map<std::int64_t, std::uint64_t> errors;  // rtl - model in cycles, clamped to +-64
   lockstep::coverage covered;
@@ -110,11 +111,10 @@ struct report {
   [[nodiscard]] double throughput_error() const { return model_cycles > 0 ? (rtl_cycles - model_cycles) / model_cycles : 0; }
 };
 
-// How many accesses to memory the two may be apart in random streams: where entries come and go
-// with the cycle, other ones miss. One at a time and in full pipelines: none, and accesses to one address are in the same order
-// with the same bytes.
+// Allowed difference of accesses to memory in random streams, where the cycle decides which requests miss. One at a time and in
+// full pipelines there is no difference: accesses to an address are in the same order with the same bytes.
 inline constexpr double traffic_share = 0.03;
-inline constexpr double count_share = 0.1;  // of statistics: what waits longer is merged more often
+inline constexpr double count_share = 0.1;  // of statistics: longer waits mean more merges
 inline constexpr std::uint64_t traffic_least = 32;
 
 enum side : unsigned { model_side, rtl_side, sides };
@@ -130,34 +130,36 @@ class comparison {
       : clock_(clock), both_(both), how_(how), storms_(storms), entries_(stream.size()) {}
 
   void offered(side s, std::uint64_t number);
-  // `race`: it met something that has no defined order with it. The caller has found the answer among the allowed ones; the
-  // other side may have got another one of them, at another time. `meets`: it is under way together with so many others where
-  // latencies are equal otherwise; RTL gives one answer a cycle, so that it may be that many cycles later or earlier.
+  // Notes an answer. `race`: the request met an event without a defined order. The caller has found the answer among the
+  // allowed ones, and the other side may have another of these at another time. `meets`: number of other requests under way,
+  // where latencies are equal otherwise. RTL gives one answer a cycle, so the answer may be up to `meets` cycles later or
+  // earlier.
   void answered(side s, std::uint64_t number, const answer& a, ps offered, ps at, bool race = false, unsigned meets = 0);
-  // An access to memory: where, whether it writes, and the bytes that it writes.
+  // Notes an access to memory. `bytes`: the bytes written.
   void moved(side s, std::uint64_t address, bool write, const std::byte* bytes = nullptr, std::size_t n = 0) {
     note(s, memory_, {address, write ? hash_of(bytes, n) : 0});
   }
-  // Notes a message to other units of its own accord, of one queue, and a request to them.
+  // Notes a message of the unit to another unit, which is not an answer. `queue`: the queue of the message.
   void sent(side s, std::uint64_t queue, const std::byte* bytes, std::size_t n) { note(s, sent_, {queue, hash_of(bytes, n)}); }
-  // After the run: what both count under one name. Storms: neither; what is full drops and merges in the RTL alone.
+  // Notes, after the run, the counters that both units have by one name. They are not compared with storms, in which full
+  // queues drop and merge in the RTL alone.
   void counted(const unit& model, const unit& rtl);
   void problem(const std::string& what, std::uint64_t number);
-  // The RTL broke a protocol, hangs or ended the run, as its shell says with time and cycle: of the oldest item that it has not
-  // answered.
+  // Reports RTL that broke a protocol, hangs, or ended the run, at its oldest item without an answer. `what`: the text of the
+  // shell, with time and cycle.
   void broke(const std::string& what);
   [[nodiscard]] bool failed() const { return !report_.problem.empty(); }
-  // After the run: what was never answered is a difference.
+  // Ends the comparison after the run. An item without an answer is a difference.
   report finish();
   lockstep::coverage& covered() { return report_.covered; }
   void show(both_waves* w) { waves_ = w; }
-  // The fields of an answer, for messages. If the first fields differ the others mean nothing.
+  // The fields of an answer, for messages. If the first fields differ, the others mean nothing.
   struct field {
     std::string name;
     std::string value;
   };
   std::function<std::vector<field>(std::uint64_t number, const answer&)> describe;
-  // Hears of each answer of the RTL, or of the only side.
+  // Called with each answer of the RTL, or of the only side.
   std::function<void(std::uint64_t number, const answer&)> on_answer;
 
  private:
@@ -170,13 +172,13 @@ class comparison {
   };
   struct access {
     std::uint64_t address;
-    std::uint64_t bytes;  // hash of what is written; 0 = it reads
+    std::uint64_t bytes;  // hash of the bytes written; 0 = a read
     bool operator==(const access&) const = default;
   };
   struct traffic {
     const char* what;
     const char* write;
-    const char* otherwise;  // what differs when both do
+    const char* otherwise;  // the difference, if both sides write
     std::uint64_t count[sides] = {};
     std::vector<access> all[sides];  // not of random streams
   };
@@ -188,7 +190,7 @@ class comparison {
   void fail(const std::string& text, std::uint64_t number);
   static std::uint64_t hash_of(const std::byte* bytes, std::size_t n);
   void note(side s, traffic& t, const access& a);
-  // In random streams, where entries come and go with the cycle.
+  // Tells whether two counts of a random stream are close enough: the cycle decides there which entries come and go.
   [[nodiscard]] static bool near(std::uint64_t model, std::uint64_t rtl, double share);
   [[nodiscard]] std::string traffic_problem(traffic& t) const;
   [[nodiscard]] std::string count_problem() const;
@@ -198,7 +200,7 @@ class comparison {
   mode how_;
   bool storms_;
   traffic memory_{"access to memory", "a write to", " with other bytes", {}, {}};
-  traffic sent_{"what is passed on", "something for", " with other bytes or in another cycle", {}, {}};
+  traffic sent_{"messages passed on", "a message for", " with other bytes or in another cycle", {}, {}};
   std::vector<count> counts_;
   std::vector<entry> entries_;
   report report_;
@@ -215,23 +217,23 @@ class bench {
   virtual ~bench() = default;
   [[nodiscard]] virtual const char* name() const = 0;
   [[nodiscard]] virtual item_stream generate(const options& o) const = 0;
-  // Builds the sides. They start by themselves with the simulation.
+  // Builds the sides, which start by themselves with the simulation.
   virtual void elaborate(const item_stream& stream, const options& o, comparison& c) = 0;
   // Returns the number of seeded faults of the RTL. 0 = there is no instrumented design either.
   [[nodiscard]] virtual unsigned faults() const = 0;
-  // The two units, whose statistics of the same names are compared; null = a side that does not run.
+  // Returns the two units. Their statistics of equal names are compared. Null = the side does not run.
   [[nodiscard]] virtual std::array<const unit*, sides> units() const = 0;
-  // After the run.
+  // Adds to the report after the run.
   virtual void finish(const options&, report&) {}
-  // In time, with the stalls of the default streams.
+  // Returns the bounds on times, with the stalls of the default streams.
   [[nodiscard]] virtual bounds limits() const { return {}; }
-  // Every coverage point there is, so that one that was never hit shows.
+  // Declares all coverage points, so that a point without a hit shows.
   virtual void declare(coverage& c) const = 0;
 };
 
-// By name: doorbell, key_check, context_cache, qpc_cache, page_walker.
+// Returns the names of all benches: doorbell, key_check, context_cache, qpc_cache, page_walker.
 std::vector<std::string> bench_names();
-// Returns those that have RTL of their own. qpc_cache is context_cache with other parameters.
+// Returns the benches with RTL of their own. qpc_cache is context_cache with other parameters.
 std::vector<std::string> rtl_names();
 // Returns the RTL of a bench.
 std::string rtl_of(const std::string& bench);
@@ -239,10 +241,10 @@ std::unique_ptr<bench> make_bench(const std::string& name);
 
 // Runs a stream in this process, which must not have simulated before.
 report run(const std::string& unit, const item_stream& stream, const options& o);
-// The same in a child process, any number of times.
+// Runs a stream in a child process, any number of times.
 report run_isolated(const std::string& unit, const item_stream& stream, const options& o);
-// A problem without its item, time and numbers: what two runs that fail alike have in common. Quoted parts are names and stay;
-// what stands in brackets, as the fields of an entry, is left out.
+// Returns a problem without its item, time and numbers, which is equal for two runs that fail alike. Quoted parts are names and
+// stay. Brackets, such as an entry's fields, are left out.
 std::string reason_of(const std::string& problem);
 
 void write_stream(const std::string& file, const std::string& unit, const item_stream& s, const options& o);

@@ -1,4 +1,4 @@
-// Lockstep of every unit that has RTL, and lockstep itself: it must find what is wrong.
+// Lockstep of every unit with RTL, and lockstep itself, which must find planted faults.
 #include "testbenches/coverification/lockstep/lockstep.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ class lockstep_of : public ::testing::TestWithParam<std::string> {
     o.seed = seed;
     return run_isolated(GetParam(), make_bench(GetParam())->generate(o), o);
   }
-  // Returns half as many seeds for RTL that is another one's with other parameters.
+  // Returns the number of seeds: half as many for RTL that is another unit's with other parameters.
   static std::uint64_t seeds(std::uint64_t of_its_own) {
     const std::vector<std::string> own = rtl_names();
     return std::count(own.begin(), own.end(), GetParam()) > 0 ? of_its_own : of_its_own / 2;
@@ -64,7 +64,7 @@ TEST_P(lockstep_of, full_pipelines_are_equal_to_the_cycle) {
   }
 }
 
-// Both sides drop what is more than full, and recover it, in the same cycle. A hundred seeds with HCASIM_FULL.
+// Both sides drop the same doorbells of an overflow, and recover them in the same cycle. A hundred seeds with HCASIM_FULL.
 TEST_P(lockstep_of, floods_are_equal_to_the_cycle) {
   const std::uint64_t last = std::getenv("HCASIM_FULL") ? 100 : seeds(4);
   for (std::uint64_t seed = 1; seed <= last; ++seed) {
@@ -78,7 +78,7 @@ TEST_P(lockstep_of, floods_are_equal_to_the_cycle) {
   }
 }
 
-// Storms offer more than there is room for: requests, and of key_check drains too.
+// Storms offer more requests than the RTL has room for, and for key_check more drains, too.
 TEST_P(lockstep_of, storms_offer_one_more_than_full) {
   static const std::map<std::string, std::vector<std::string>> points{{"doorbell", {"aside", "dropped"}},
                                                                       {"key_check", {"beyond_slots", "beyond_drains"}},
@@ -92,7 +92,7 @@ TEST_P(lockstep_of, storms_offer_one_more_than_full) {
   for (const std::string& point : points.at(GetParam())) EXPECT_GT(r.covered[point], 0U) << point;
 }
 
-// Some requests have no one right answer; they are few, so that they hide nothing.
+// Some requests have several right answers. Such requests are few, so they hide no fault.
 TEST_P(lockstep_of, races_are_met_and_are_few) {
   const report r = compare(mode::random, 50'000, 1);
   EXPECT_EQ(r.problem, "");
@@ -136,8 +136,8 @@ TEST_P(lockstep_of, a_stream_of_a_system_run) {
   EXPECT_LE(r.relative_error, 0.02);
 }
 
-// Any stall, none and heavy ones; long ones that fill everything up.
-TEST_P(lockstep_of, whatever_the_stalls_are) {
+// Answers agree with no stalls, with heavy ones, and with long ones that fill all queues.
+TEST_P(lockstep_of, answers_agree_under_any_stalls) {
   // A hundred with HCASIM_FULL.
   const std::uint64_t last = std::getenv("HCASIM_FULL") ? 100 : seeds(2);
   for (std::uint64_t seed = 1; seed <= last; ++seed) {
@@ -191,7 +191,7 @@ TEST_P(lockstep_of_rtl, reaches_its_lines_and_toggles) {
     EXPECT_GT(s.points, 100U);
     EXPECT_GE(s.ratio(), 0.95) << kind;
   }
-  // Bins of the streams, all but those of tables that a seed has by chance.
+  // All bins of the streams must be hit, except bins of tables, which depend on the seed.
   const std::string group = GetParam() + "_stream";
   for (const std::string& m : c.missed("bin", group)) {
     const bool by_chance =
@@ -235,8 +235,7 @@ TEST(lockstep, a_failing_stream_is_cut_to_what_is_needed_and_can_be_replayed) {
   std::filesystem::remove_all(folder);
 }
 
-// Whatever the fault is: the stream that is left fails as the long one did, at an item that it has. With HCASIM_FULL more of
-// them.
+// For any fault, the shortened stream fails as the long one did, at one of its own items. With HCASIM_FULL, more faults.
 TEST(lockstep, a_shortened_stream_fails_for_the_same_reason) {
   const std::string folder = ::testing::TempDir() + "lockstep_evidence";
   std::filesystem::create_directories(folder);
@@ -280,7 +279,7 @@ TEST(lockstep, reasons_have_no_numbers) {
       << "fields of entries differ from run to run";
 }
 
-// Both sides of a stream of one item, which is answered alike.
+// Reports a stream of one item with equal answers, and the given traffic.
 report with_traffic(mode how, const std::function<void(comparison&)>& traffic) {
   comparison c(item_stream(1), clock_domain(frequency{400e6}), true, how);
   c.answered(model_side, 0, {}, ps(0), ps(10));
@@ -289,7 +288,7 @@ report with_traffic(mode how, const std::function<void(comparison&)>& traffic) {
   return c.finish();
 }
 
-TEST(lockstep, what_goes_to_memory_is_compared) {
+TEST(lockstep, memory_accesses_are_compared) {
   const std::byte one[1]{std::byte{1}};
   const std::byte two[1]{std::byte{2}};
   EXPECT_EQ(with_traffic(mode::single,
@@ -344,7 +343,7 @@ class counting_unit : public unit {
   counter things_;
 };
 
-TEST(lockstep, what_both_count_is_compared) {
+TEST(lockstep, equal_counters_are_compared) {
   const counting_unit model("model", 1000);
   const counting_unit near("near", 1100);
   const counting_unit far("far", 1101);
@@ -357,7 +356,7 @@ TEST(lockstep, what_both_count_is_compared) {
   EXPECT_EQ(problem_of(mode::random, far), "statistic things: 1000 of the model, 1101 of the rtl");
 }
 
-TEST(lockstep, what_is_passed_on_is_compared) {
+TEST(lockstep, messages_to_other_units_are_compared) {
   const std::byte one[1]{std::byte{1}};
   const std::byte two[1]{std::byte{2}};
   const auto problem_of = [&](std::initializer_list<const std::byte*> of_model,
@@ -372,7 +371,7 @@ TEST(lockstep, what_is_passed_on_is_compared) {
   EXPECT_EQ(problem_of({one, two}, {one, two}), "");
   EXPECT_NE(problem_of({one, two}, {two, one}), "") << "the order of one queue";
   EXPECT_EQ(problem_of({one, two}, {one}),
-            "what is passed on: model something for 0x7, rtl none (2 by the model, 1 by the rtl)");
+            "messages passed on: model a message for 0x7, rtl none (2 by the model, 1 by the rtl)");
 }
 
 TEST(lockstep, a_bad_stream_file_is_refused_with_its_place) {

@@ -17,7 +17,7 @@ class lockstep_testbench final : public testbench {
  public:
   [[nodiscard]] std::string_view name() const override { return "lockstep"; }
   [[nodiscard]] std::string_view summary() const override {
-    return "models and RTL of the units on the same streams: answers one by one, cycles set against each other";
+    return "models and RTL of the units on the same streams: answers and cycles are compared one by one";
   }
   void knobs(knob_visitor& k) override {
     k.text("unit", unit_,
@@ -29,10 +29,9 @@ class lockstep_testbench final : public testbench {
     k.cycles("max_error", bounds_.mean, 0, 1e6,
              "random streams: mean error in latency that still passes; 0: the unit's own bound");
     k.cycles("max_p99", bounds_.p99, 0, 1e6, "random streams: 99th percentile of that error; 0: the unit's own bound");
-    k.ratio(
-        "max_late", bounds_.late, 0, 1,
-        "random streams: share of the requests that are more than 16 cycles later, less those as much earlier; 0: the unit's "
-        "own bound");
+    k.ratio("max_late", bounds_.late, 0, 1,
+            "random streams: share of the requests that are more than 16 cycles later, minus the share as much earlier; 0: the "
+            "unit's own bound");
     k.ratio("max_rate", bounds_.rate, 0, 1,
             "random streams: share of the cycles that the RTL may take more or fewer; 0: the unit's own bound");
     k.count("max_wait", bounds_.wait, 0, 1e6,
@@ -42,12 +41,11 @@ class lockstep_testbench final : public testbench {
     k.flag("accuracy", accuracy_,
            "the table of docs/validation.md instead: random streams of several seeds, stalls of 0 to 0.6, storms");
     k.count("seeds", seeds_, 1, 1000, "of that table: 1, 2, ...");
-    k.count("search_seconds", search_, 0, 1e6, "that the search for the shortest stream that fails so may take");
+    k.count("search_seconds", search_, 0, 1e6, "seconds of the search for the shortest stream that fails alike");
     k.flag("steps", steps_, "the RTL is taken step by step where that is proven; off: evaluated as a whole");
-    k.text(
-        "constrain", constrain_,
-        "what the items of the random stream of one unit may be, 'kind = check; remote = 1; gap = 0..3', or @FILE; the other "
-        "streams are left out");
+    k.text("constrain", constrain_,
+           "constraints on the random stream of one unit, 'kind = check; remote = 1; gap = 0..3', or @FILE; the other "
+           "streams are left out");
     k.flag(
         "coverage", coverage_,
         "leaves UNIT.dat among the results: lines and toggles of the RTL and bins of the random stream, for hcasim coverage");
@@ -170,13 +168,13 @@ class lockstep_testbench final : public testbench {
       return;
     }
     context.fail(unit + ": " + r.problem);
-    // The results come when all is over.
+    // The problem is printed at once, because results come only at the end.
     const auto seconds = static_cast<double>(search_);
     std::cerr << unit << ": " << r.problem << "\n" << lockstep::search_text(s.size(), seconds) << std::endl;
     const lockstep::evidence e = lockstep::keep_evidence(unit, s, r, o, context.folder().string(), seconds);
     if (!e.cut_short.empty()) std::cerr << e.cut_short << std::endl;
     if (e.stream_file.empty()) return context.fail(unit + ": replayed, it ended otherwise: " + e.again.problem);
-    // Named without the folder, which has another name while the run lasts.
+    // The file's name stands without its folder, which is renamed at the end of the run.
     const auto name = [](const std::string& file) { return std::filesystem::path(file).filename().string(); };
     context.fail(unit + ": " + std::to_string(e.items) + " items are enough (" + name(e.stream_file) +
                  (e.vcd_file.empty() ? "" : ", " + name(e.vcd_file)) + " among the results): " + e.again.problem);

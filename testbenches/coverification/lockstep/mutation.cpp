@@ -24,7 +24,7 @@ std::string without_spaces(const std::string& text) {
   return out;
 }
 
-// Registers begin as ones, or at random: what reset leaves out must show in one of the two.
+// Registers begin as ones, or at random. A register without a reset must show in one of the two cases.
 rtl::design_factory made_by = nullptr;
 std::unique_ptr<rtl::design> of_ones(unsigned random_reset) {
   return made_by(random_reset == 0 ? 1 : random_reset);
@@ -37,10 +37,10 @@ struct stage {
   const char* name;
   options how;
   item_stream items;
-  unsigned seconds = 0;  // of the processor: a design that is busy for ever is ended
+  unsigned seconds = 0;  // of the processor, after which a busy design is ended
 };
 
-// From the shortest to the longest: most faults are found at once.
+// Returns the stages from the shortest to the longest, because most faults are found at once.
 std::vector<stage> stages_of(const std::string& unit, const mutation_options& o) {
   std::vector<stage> all;
   const auto add = [&](const char* name, mode how, std::uint64_t requests, bool storms, std::uint64_t later = 0) {
@@ -134,7 +134,7 @@ std::vector<std::string> read_equivalents(const std::string& file, std::vector<m
     } else if (line.rfind("+ ", 0) == 0) {
       wrong = without_spaces(rest);
     } else if (line.rfind("! ", 0) == 0) {
-      // How prove_equivalents.py proves it.
+      // The proof is for prove_equivalents.py.
     } else if (line.rfind("= ", 0) == 0) {
       bool used = false;
       for (mutant& m : all) {
@@ -181,7 +181,7 @@ std::vector<judged> judge_mutants(const std::string& unit, const std::vector<mut
       workers.push_back(child);
       continue;
     }
-    // The output of a broken design is of no interest.
+    // The output of a broken design is dropped.
     if (!std::freopen("/dev/null", "w", stdout) || !std::freopen("/dev/null", "w", stderr)) _exit(1);
     for (std::size_t i = 0; (i = next->fetch_add(1)) < chosen.size();) {
       judge(unit, chosen[i].number, !chosen[i].reason.empty(), stages, cells[i]);

@@ -76,7 +76,7 @@ int run_mutation(const mutation_arguments& a, const std::string& unit) {
   if (!a.equivalents.empty()) wrong = read_equivalents(a.equivalents, all);
   const unsigned highest = all.back().number;
   const bool whole = all.size() == highest;
-  if (!whole) wrong.clear();  // what the design does not hold cannot fit
+  if (!whole) wrong.clear();  // entries for faults that the design does not hold cannot fit
   std::erase_if(all,
                 [&](const mutant& m) { return (a.only != 0 && m.number != a.only) || (!a.file.empty() && m.file != a.file); });
   if (all.empty()) throw std::invalid_argument("there is no such mutant");

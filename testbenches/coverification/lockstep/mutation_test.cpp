@@ -1,5 +1,5 @@
-// The mutation score of each unit's RTL, of as many mechanical faults as the build holds (HCASIM_MUTANTS), and of the file that
-// names those of which nothing can be seen.
+// The mutation score of each unit's RTL, with as many faults as the build holds (HCASIM_MUTANTS), and the file of faults
+// without a visible effect.
 #include "testbenches/coverification/lockstep/mutation.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ rtl::design_factory mutants_made_by(const std::string& unit) {
   return all.at(unit);
 }
 
-// Returns the score that was reached, of the faults that this build holds; docs/mutation.md lists the rest.
+// Returns the score reached over the faults of this build; docs/mutation.md lists the rest.
 double reached(const std::string& unit) {
   static const std::map<std::string, double> all{
       {"context_cache", 0.95}, {"doorbell", 0.94}, {"key_check", 0.95}, {"page_walker", 0.94}};
@@ -63,7 +63,7 @@ TEST(mutation, a_design_without_faults_is_refused) {
   EXPECT_THROW(mutants_of(rtl::make_page_walker_design), std::invalid_argument);
 }
 
-// A fault is killed for a reason that has to do with it: the same stream passes without.
+// A fault is killed for its own sake: the same stream passes without the fault.
 TEST(mutation, a_verdict_names_what_killed) {
   std::vector<mutant> all = mutants_of(rtl::make_page_walker_mutants);
   all.resize(1);

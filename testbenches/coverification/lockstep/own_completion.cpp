@@ -1,4 +1,4 @@
-// A completion unit in a shared object: the model, which says that it is not the program's own.
+// A completion unit in a shared object: the model with a statistic that the program's own unit does not have.
 #include "models/adapter/completion/completion.h"
 #include "models/adapter/completion/completion_boundary.h"
 #include "tlm/rtl/unit_object.h"

@@ -1,4 +1,4 @@
-// A DMA engine in a shared object: the model, which says that it is not the program's own.
+// A DMA engine in a shared object: the model with a statistic that the program's own unit does not have.
 #include "models/adapter/dma_engine/dma_engine.h"
 #include "models/adapter/dma_engine/dma_engine_boundary.h"
 #include "tlm/rtl/unit_object.h"

@@ -66,10 +66,10 @@ class walk_issuer final : public issuer {
     std::uint64_t number = 0;
     unsigned map_number = 0;
     bool remap = false;
-    unsigned meets = 0;  // others that are under way, mode single
-    bool joins = false;  // the walk of its line, in a cycle that is not defined
+    unsigned meets = 0;  // other requests under way, mode single
+    bool joins = false;  // joins the walk of its line, in a cycle that is not defined
     std::uint64_t page = 0;
-    std::vector<walked> allowed;  // as its tables were when it was asked for, and became meanwhile
+    std::vector<walked> allowed;  // answers by the tables at its offer, and by their changes since
   };
   struct range {
     bool changing = false;
@@ -84,9 +84,9 @@ class walk_issuer final : public issuer {
   static std::uint64_t page_at(const item& i, std::uint64_t va) { return (va - i[6]) >> (i[4] >> 40 & 63); }
 
   [[nodiscard]] unsigned gap_of(const item& i) const override { return i[0] >> 8 & 0xffff; }
-  // No request asks for a page that has changed before what is cached of it has been dropped; its neighbours in the same line
-  // may be asked for all the time. A request that came before and has no answer yet may get either: a race. Most pages change
-  // while no request is under way.
+  // A request for a changed page waits until the drop of its cached entries is done. Pages beside it in the same line need not
+  // wait. A request before the change that has no answer yet may get the old or the new entry: a race. Most pages change while
+  // no request for them is under way.
   [[nodiscard]] bool may_go(const item& i) const override {
     if (kind_of(i) == walk_item::set_read || (one_at_a_time_ && !beside(i))) return under_way_.empty();
     const range& r = changing_[map_in(i)];
@@ -226,8 +226,8 @@ class page_walker_bench final : public bench {
   [[nodiscard]] const char* name() const override { return "page_walker"; }
   [[nodiscard]] item_stream generate(const options& o) const override { return walk_items(o); }
   [[nodiscard]] unsigned faults() const override { return rtl::make_page_walker_faulty(0)->mutants(); }
-  // Another line makes room on one side: walks of both go on at other times, and those that queue behind them, as often
-  // earlier as later. A walk that finds its line on one side alone waits for up to four reads on the other.
+  // The sides may evict different lines. Then walks and the requests behind them go on at other times, as often earlier as
+  // later. A walk that finds its line on one side only waits for up to four reads on the other.
   [[nodiscard]] bounds limits() const override { return {.mean = 2, .p99 = 48, .event = 2000}; }
   void declare(coverage& c) const override {
     for (const char* p :

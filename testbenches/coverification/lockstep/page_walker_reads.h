@@ -1,5 +1,5 @@
-// The reads of page tables of one side: while a line of entries is read for a walk, no other walk reads it for the same map. A
-// request that misses a line on its way joins the walk of that line, unless the line was dropped meanwhile.
+// The reads of page tables of one side. While a line of entries is read for a walk, no other walk of the same map reads the
+// line. A request that misses such a line joins its walk, unless the line was dropped meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ class line_reads {
  public:
   explicit line_reads(const item_stream& stream) : stream_(stream), asked_(stream.size(), ps(-1)) {}
 
-  // An item is offered to the unit; a drop of a map's entries is offered, and answered.
+  // Notes the offer of an item. `dropped` notes the offer and the answer of a drop of a map's entries.
   void asked(std::uint64_t number, ps t) { asked_[number] = t; }
   void dropped(std::uint32_t index, ps t) { drops_[index] = t; }
-  // A read begins: of an item, which `operation` numbers from 1. Returns what is wrong with it; empty = nothing.
+  // Notes the begin of a read for an item, whose number is `operation` - 1. Returns the fault of the read; empty = none.
   std::string begins(const dma_request& r);
   void ends(const dma_request& r);
 
@@ -34,13 +34,13 @@ class line_reads {
   };
   struct reading {
     const dma_request* request;
-    std::uint64_t asker;  // number of its item
+    std::uint64_t asker;  // number of the item
     line of;
   };
   const item_stream& stream_;
   std::vector<ps> asked_;
   std::vector<reading> reading_;
-  std::unordered_map<std::uint32_t, ps> drops_;  // the last one; looked up only
+  std::unordered_map<std::uint32_t, ps> drops_;  // the last drop of each map; never iterated
 };
 
 }  // namespace hcasim::lockstep

@@ -1,4 +1,4 @@
-// Records page_walker: every walk and drop, and the entries that it read.
+// Records page_walker: every walk and drop, and all entries read.
 #include "testbenches/coverification/lockstep/page_walker_item.h"
 #include "testbenches/coverification/lockstep/unit_recorder.h"
 

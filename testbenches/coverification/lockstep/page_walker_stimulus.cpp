@@ -42,7 +42,7 @@ class walk_generator {
     i[2] = r_.next();  // of no meaning
     return i;
   }
-  // Lines that are brought in one after the other, so that everything after them hits.
+  // Brings in lines one after the other, so that all later requests hit.
   void warm(item_stream& s) {
     for (unsigned n = 0; n < warm_lines; ++n) {
       warmed_.push_back({static_cast<unsigned>(r_.below(maps)), static_cast<unsigned>(r_.below(4)), r_.below(4) * 8});
@@ -81,7 +81,7 @@ class walk_generator {
     const auto cluster = static_cast<unsigned>(r_.chance(0.6) ? r_.below(2) : r_.below(clusters));
     const std::uint64_t page = r_.chance(0.7) ? r_.below(24) : r_.below(cluster_pages);
     const translation& m = maps_[map];
-    // Many ask for one line.
+    // Many requests for one line.
     if (o_.storms && crowd_ == 0 && r_.chance(0.01)) {
       crowd_ = 8 + static_cast<unsigned>(r_.below(40));
       crowded_ = {map, cluster, r_.below(cluster_pages) & ~std::uint64_t{7}};
@@ -95,7 +95,7 @@ class walk_generator {
       return again(map, cluster, at, change(map, page_of(m, cluster, at), 0), gap);
     }
     const double what = r_.unit();
-    // Lines of one set, of tables with one tag and with tags of one set: more than it has ways.
+    // More lines of one set than its ways, from tables with one tag and with tags of one set.
     if (o_.how == mode::single && what > 0.6 && what < 0.8)
       return walk(map % 6, 4 * static_cast<unsigned>(r_.below(4)), page & 7, gap);
     if (what > (o_.storms || o_.how == mode::single ? 0.05 : 0.02) || !sane(m)) return walk(map, cluster, page, gap);
@@ -117,7 +117,7 @@ class walk_generator {
     return again(map, cluster, page, i, gap);
   }
 
-  // Asks in half of the cases for the line right before the drop, and again at once, or when all of that is over.
+  // In half of the cases, asks for the line right before the drop, and again at once, or after all of this.
   item again(unsigned map, unsigned cluster, std::uint64_t page, item drop, unsigned gap) {
     if (o_.how != mode::random || r_.chance(0.5)) return drop;
     const bool at_once = r_.chance(0.5);
@@ -133,7 +133,7 @@ class walk_generator {
     return walk(map, cluster, before, at_once && r_.chance(0.5) ? 600 : gap);
   }
   std::uint64_t beside_in_line(std::uint64_t page) { return (page & ~std::uint64_t{7}) + r_.below(8); }
-  // Changes a page, whichever requests ask for it just now.
+  // Changes a page, even during requests for this page.
   item change(unsigned map, std::uint64_t page, unsigned gap) {
     const translation& m = maps_[map];
     item i{};
@@ -152,7 +152,7 @@ class walk_generator {
     if (what < 0.6) return twins_.next(met_, r_);
     if (what < 0.64) twins_.crowd(met_, r_, 5 + static_cast<unsigned>(r_.below(4)));
   }
-  // Makes events while a walk is under way, at any distance of its end, and then looks whether they show.
+  // Makes events during a walk, at any distance from its end, and then a walk that shows their effect.
   void meet_on_the_way() {
     const auto map = static_cast<unsigned>(r_.below(6));
     const translation& m = maps_[map];
@@ -160,9 +160,10 @@ class walk_generator {
     const auto cluster = static_cast<unsigned>(r_.below(clusters));
     const std::uint64_t page = r_.below(cluster_pages);
     met_.push_back(walk(map, cluster, page, 0));
-    // A request for a line in the cycle in which its walk ends joins it or finds it: the same, unless it has to be read again.
+    // A request for a line in the last cycle of its walk joins the walk or finds the line. The answer is the same, unless the
+    // line has to be read again.
     const bool joins = shares_its_table(map) && tables_.present(m, page_of(m, cluster, page));
-    // A drop in the cycles of the look-up meets it before or behind its look at the upper caches: either is right.
+    // A drop in the cycles of a lookup comes before or after its look at the upper caches: either order is right.
     const auto within = [&] {
       const unsigned reads = r_.chance(0.6) ? 1 : 1 + static_cast<unsigned>(r_.below(m.levels));
       const auto about_the_end = 20 * reads + static_cast<unsigned>(r_.below(6 * reads));
@@ -170,7 +171,7 @@ class walk_generator {
     };
     const double what = r_.unit();
     if (what < 0.1 && map % 4 == 0) {
-      // Another tag has the same addresses, before anything has come.
+      // A drop of another tag at the same addresses, before any read has ended.
       met_.push_back(beside(drop_beside(map ^ 4, cluster, page, look_up_cycles + static_cast<unsigned>(r_.below(12)))));
     } else if (what < 0.55) {
       met_.push_back(beside(drop_beside(map, cluster, page, within())));
@@ -184,8 +185,8 @@ class walk_generator {
   }
   static bool tabled(const translation& m) { return sane(m) && m.levels > 0 && !m.null; }
 
-  // A drop that ends with the first byte of what a line or a node covers or right before it, or begins with the last or behind
-  // it.
+  // A drop at the edge of the bytes of a line or node. The drop ends with the first byte or right before, or begins with the
+  // last byte or right after.
   item drop_beside(unsigned map, unsigned cluster, std::uint64_t page, unsigned gap) {
     const translation& m = maps_[map];
     const unsigned level = m.levels > 1 && r_.chance(0.4) ? static_cast<unsigned>(1 + r_.below(m.levels - 1U)) : 0;
@@ -199,7 +200,7 @@ class walk_generator {
     return drop_at(map, m, last - bytes, last, gap);
   }
 
-  // An entry above the last level changes, and with it all pages below it.
+  // Changes an entry above the last level, and so all pages below.
   item remap_node(unsigned map, std::uint64_t page, unsigned gap) {
     const translation& m = maps_[map];
     const auto level = static_cast<unsigned>(1 + r_.below(m.levels - 1U));

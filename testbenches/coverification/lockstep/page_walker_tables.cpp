@@ -15,7 +15,7 @@ std::uint64_t mixed(std::uint64_t z) {
   return z ^ (z >> 31);
 }
 
-// A bit of the tag that chooses no set.
+// A bit of the tag that does not choose the set.
 constexpr std::uint32_t other_tag = 1U << 20;
 
 }  // namespace
@@ -25,7 +25,7 @@ bool sane(const translation& m) {
 }
 
 translation map_of(unsigned number, std::uint64_t seed) {
-  // Two maps have one table under two tags that fall into one set; and one is null, with all else as its neighbour's.
+  // Two maps have one table under two tags of one set. Another map is null, and otherwise equal to its neighbour.
   if (number % 8 == 4) {
     translation m = map_of(number - 4, seed);
     m.index ^= other_tag;
@@ -38,13 +38,13 @@ translation map_of(unsigned number, std::uint64_t seed) {
   }
   random_stream r(seed * 977 + number, "map");
   translation m;
-  // Two tables of one tag: of an older and a newer epoch.
+  // Two tables have one tag, in an older and a newer epoch.
   m.index = static_cast<std::uint32_t>(mixed(seed * 977 + number / 2)) & ~other_tag;
   if (number % 8 == 5) m.index = map_of(number - 1, seed).index;
   m.levels = static_cast<std::uint8_t>(r.chance(0.08) ? 0 : 1 + r.below(4));
   constexpr std::uint8_t shifts[] = {12, 12, 16, 21, 30};
   m.page_shift = r.chance(0.2) ? static_cast<std::uint8_t>(12 + r.below(41)) : shifts[r.below(5)];
-  // The same pages of both epochs.
+  // Both epochs have the same pages.
   const bool as_before = number % 2 == 1 && number % 8 != 3 && r.chance(0.6);
   if (as_before) m.page_shift = map_of(number - 1, seed).page_shift;
   if (m.levels > 0 && r.chance(0.1)) {
@@ -57,13 +57,13 @@ translation map_of(unsigned number, std::uint64_t seed) {
                                                                : 53 + r.below(203));
     }
   }
-  // A node of these covers all of the address space, or the largest part of it that is less.
+  // A node of these maps covers the whole address space, or the largest possible part.
   if (number % 8 == 3) {
     constexpr std::uint8_t largest[] = {37, 46, 36, 45, 52};
     m.page_shift = largest[(number / 8 + seed) % 5];
     m.levels = 4;
   }
-  // The least that is too large.
+  // The smallest page shift that is too large.
   if (number % 16 == 6) {
     m.page_shift = 53;
     m.levels = 1;
@@ -81,7 +81,7 @@ bool shares_its_table(unsigned number) {
   return number % 4 == 0 || number % 16 >= 14;
 }
 
-// Pages of a map that are used: clusters, each somewhere in the whole address space.
+// Returns a page of a cluster, which lies anywhere in the address space.
 std::uint64_t page_of(const translation& m, unsigned cluster, std::uint64_t page) {
   const unsigned shift = m.page_shift & 63U;
   const unsigned bits = sane(m) ? 64 - shift : 13;

@@ -1,7 +1,7 @@
-// The memory behind the page walker's bench: the maps of its streams and the tables they lead to.
+// The memory behind the page walker's bench: the maps of its streams, and their tables.
 //
-// Its content follows from the address alone: eight bytes of it are an entry of a node, a line of 64 is of the last level. An
-// entry of any level changes by getting another version. Bytes of a system run are known by their address.
+// The content of memory follows from the address alone. Eight bytes are an entry of a node, and a line of 64 is of the last
+// level. An entry of any level changes by a new version. Bytes of a system run are kept by their address.
 #pragma once
 
 #include <array>
@@ -24,9 +24,10 @@ inline constexpr std::uint64_t cluster_pages = 512;
 
 bool sane(const translation& m);
 translation map_of(unsigned number, std::uint64_t seed);
-// Entries of its table never change: who has the same table under another tag would not hear of it.
+// Tells whether a map shares its table with a map under another tag. Entries of such a table never change, because no drop
+// would reach the other tag.
 bool shares_its_table(unsigned number);
-// Pages of a map that are used: clusters, each somewhere in the whole address space.
+// Returns a page of a cluster of a map. Clusters lie anywhere in the address space, and only their pages are used.
 std::uint64_t page_of(const translation& m, unsigned cluster, std::uint64_t page);
 
 // The expected answer of a walk.
@@ -42,14 +43,14 @@ class page_tables {
  public:
   explicit page_tables(std::uint64_t seed) : seed_(seed) {}
 
-  // Pages of the last level get other entries, or the entry of this level on the way to a page does.
+  // Gives pages of the last level other entries. `change_node` changes the entry of a level on the way to a page.
   void change(const translation& m, std::uint64_t first, std::uint64_t last, std::uint32_t version);
   void change_node(const translation& m, std::uint64_t page, unsigned level, std::uint32_t version);
   // Reads bytes; false = the read fails. Recorded bytes come first.
   bool read(std::uint64_t address, std::byte* to, std::size_t bytes) const;
   void set(const item& i);
   [[nodiscard]] walked walk(const translation& m, std::uint64_t va, std::uint64_t length, bool write) const;
-  // Whether a page has an entry that may be used for any access.
+  // Tells whether a page has an entry for any access.
   [[nodiscard]] bool present(const translation& m, std::uint64_t page) const;
 
  private:
@@ -64,7 +65,7 @@ class page_tables {
   [[nodiscard]] std::uint64_t leaf(std::uint64_t address, std::uint32_t version) const;
 
   const std::uint64_t seed_;
-  // Looked up only.
+  // Never iterated.
   std::unordered_map<std::uint64_t, std::array<std::uint32_t, 8>> leaf_versions_;
   std::unordered_map<std::uint64_t, std::uint32_t> upper_versions_;
   std::unordered_map<std::uint64_t, recorded> recorded_;

@@ -98,7 +98,7 @@ void walk_twins::next(std::deque<item>& to, random_stream& r) {
       break;
   }
   to.push_back(walk_at(0, m, va, 1, true, 0));
-  // The line beside it is found by the nodes above that are still known.
+  // The next line is found by upper nodes that are still cached.
   to.push_back(walk_at(0, m, m.table_va + ((va - m.table_va) ^ line), 1, false, 0));
 }
 

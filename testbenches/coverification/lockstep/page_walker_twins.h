@@ -1,7 +1,8 @@
-// Pairs for the page walker that are alike but for one bit of something that it compares: the tag, the root or the page of a
-// walk, the addresses of a drop. Each bit has its turn with an entry that is cached and with one that is on its way.
+// Pairs for the page walker that differ in one bit of a compared number, such as the tag, root or page of a walk. Each bit has
+// its turn with a cached entry and with an entry on its way.
 //
-// The tables are those of map 0, which never change, but lie elsewhere in every pair: nothing of a pair was seen before.
+// The tables are those of map 0, which never change. Each pair has them at other addresses, so that no part of a pair is
+// cached.
 #pragma once
 
 #include <cstdint>
@@ -60,7 +61,7 @@ class walk_twins {
                                    {differs::address, meeting::behind, 0, 64},
                                    {differs::address, meeting::behind_on_its_way, 0, 64}};
 
-  // Returns a map whose walk to the page of `va` ends well.
+  // Returns a map whose walk to the page of `va` succeeds.
   translation fresh(random_stream& r, std::uint64_t& va) const;
 
   const page_tables& tables_;

@@ -48,7 +48,7 @@ struct option {
   const char* name;
   const char* help;
   void (*set)(arguments& a, const std::string& value);
-  double (*bound)(const bounds& b) = nullptr;  // its default; of options without a default in their help
+  double (*bound)(const bounds& b) = nullptr;  // the default, for options without one in their help
 };
 using value_text = const std::string&;
 constexpr option all_options[] = {
@@ -68,21 +68,21 @@ constexpr option all_options[] = {
      [](const bounds& b) { return b.mean; }},
     {"--max-p99", "cycles, 99th percentile of that error", [](arguments& a, value_text v) { a.limits.p99 = number(v); },
      [](const bounds& b) { return b.p99; }},
-    {"--max-late", "share of the random requests that are more than 16 cycles later, less those as much earlier",
+    {"--max-late", "share of the random requests that are more than 16 cycles later, minus the share as much earlier",
      [](arguments& a, value_text v) { a.limits.late = number(v); }, [](const bounds& b) { return b.late; }},
     {"--max-rate", "share of the cycles of a whole stream by which the RTL may take more or fewer",
      [](arguments& a, value_text v) { a.limits.rate = number(v); }, [](const bounds& b) { return b.rate; }},
     {"--max-wait", "cycles that work may wait for the RTL without a reason, 0: any number",
      [](arguments& a, value_text v) { a.limits.wait = count(v); }, [](const bounds& b) { return static_cast<double>(b.wait); }},
-    {"--search-seconds", "for the shortest stream that fails so, at most; 60",
+    {"--search-seconds", "seconds of the search for the shortest stream that fails alike; 60",
      [](arguments& a, value_text v) { a.search = number(v); }},
     {"--coverage", "file for the bins of the random requests, and lines and toggles of an INSTRUMENTED design",
      [](arguments& a, value_text v) { a.o.coverage_file = v; }},
     {"--vcd", "file for the waveform of an INSTRUMENTED design, or .fst", [](arguments& a, value_text v) { a.o.vcd = v; }},
-    {"--constrain", "what the random requests may be, 'gap = 0..3', or @FILE",
+    {"--constrain", "constraints on the random requests, 'gap = 0..3', or @FILE",
      [](arguments& a, value_text v) { a.constrain = v; }},
     {"--stream", "file with the requests instead", [](arguments& a, value_text v) { a.stream = v; }},
-    {"--out", "folder for what a difference leaves; .", [](arguments& a, value_text v) { a.folder = v; }},
+    {"--out", "folder for the files of a difference; .", [](arguments& a, value_text v) { a.folder = v; }},
 };
 
 void print_help(const std::string& unit, const bounds& own) {
@@ -153,7 +153,7 @@ bool compare_all(const std::string& unit, arguments& a) {
   for (const stream_kind& kind : default_streams) {
     options o = with_stream(a.o, kind, a.requests, a.storms);
     if (o.how != mode::random && !limits.empty()) continue;
-    if (o.how != mode::random) {  // files are of the longest stream
+    if (o.how != mode::random) {  // only the longest stream writes files
       o.coverage_file.clear();
       o.vcd.clear();
     }

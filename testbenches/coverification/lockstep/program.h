@@ -1,7 +1,7 @@
-// A whole program that sets RTL from elsewhere against the model of a unit:
+// A whole program that compares a user's RTL with the model of a unit:
 //   int sc_main(int argc, char** argv) { return hcasim::lockstep::program(argc, argv, "key_check", hcasim::rtl::make_mine); }
-// --help lists its arguments. It prints a line for each stream; it returns 0 when no answer differs and every latency is within
-// the bounds, 1 when not, 2 for arguments that it does not know.
+// --help lists its arguments. The program prints a line for each stream. It returns 0 = all answers are equal and all latencies
+// within bounds, 1 = not so, 2 = unknown arguments.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace hcasim::lockstep {
 
-// `own`: the bounds of RTL that takes its own time, which options may change; nothing = those of the unit.
+// Runs the program. `own`: the bounds of RTL with times of its own, which options may change; none = the unit's bounds.
 int program(int argc, char** argv, const std::string& unit, rtl::design_factory make, const std::optional<bounds>& own = {});
 
 }  // namespace hcasim::lockstep

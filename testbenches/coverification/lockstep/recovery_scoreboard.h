@@ -1,5 +1,5 @@
-// Judges recovery: for each QP that lost a doorbell the unit asks for the context once, until it loses another one of it, in
-// the order in which they were lost, and for no other.
+// Judges recovery. The unit asks for the context of each QP with a lost doorbell, in the order of the losses, and for no other
+// context. It asks once until the QP loses a further doorbell.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace hcasim::lockstep {
 
 class recovery_scoreboard {
  public:
-  // Both say what is wrong; empty = nothing.
+  // Notes a lost doorbell. Returns a fault, as does `asks_for`; empty = none.
   std::string lost(std::uint32_t qpn, ps t) {
     if (at_once_) {
       const asked a = *at_once_;
@@ -24,7 +24,7 @@ class recovery_scoreboard {
     if (std::find(lost_.begin(), lost_.end(), qpn) == lost_.end()) lost_.push_back(qpn);
     return {};
   }
-  // It may come before what it is for, at the same time.
+  // Notes a request for a context. The request may come before its loss, at the same time.
   std::string asks_for(std::uint32_t qpn, ps t) {
     if (at_once_) return without_cause(at_once_->qpn);
     if (lost_.empty()) {
@@ -34,9 +34,9 @@ class recovery_scoreboard {
     const std::uint32_t first = lost_.front();
     lost_.pop_front();
     if (first == qpn) return {};
-    return "the context of QP " + std::to_string(qpn) + " is asked for, it is the turn of " + std::to_string(first);
+    return "the context of QP " + std::to_string(qpn) + " is asked for out of turn; next is " + std::to_string(first);
   }
-  // After the run.
+  // Returns, after the run, a loss without recovery; empty = none.
   [[nodiscard]] std::string left() const {
     if (at_once_) return without_cause(at_once_->qpn);
     return lost_.empty() ? std::string() : "a doorbell of QP " + std::to_string(lost_.front()) + " is never recovered";
@@ -48,7 +48,7 @@ class recovery_scoreboard {
     ps t;
   };
   static std::string without_cause(std::uint32_t qpn) {
-    return "the context of QP " + std::to_string(qpn) + " is asked for, of which nothing was lost";
+    return "the context of QP " + std::to_string(qpn) + " is asked for, but no doorbell of it was lost";
   }
 
   std::deque<std::uint32_t> lost_;

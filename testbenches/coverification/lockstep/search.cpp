@@ -16,7 +16,7 @@ namespace {
 
 using host_clock = std::chrono::steady_clock;
 
-// While it is there, SIGINT and SIGTERM end the search and not the process.
+// Makes SIGINT and SIGTERM end the search and not the process, during its lifetime.
 class stop_signals {
  public:
   stop_signals() {
@@ -66,7 +66,7 @@ class search {
     const report first = run_isolated(unit_, failing, options_, patience_);
     if (first.ok() || over()) return {std::move(failing), why_over()};
     reason_ = reason_of(first.problem);
-    // Events after the first difference do not matter, unless one is an answer that never came.
+    // Items after the first difference do not matter, unless the difference is a missing answer.
     if (first.first_difference + 1 < failing.size()) {
       item_stream head(failing.begin(), failing.begin() + static_cast<std::ptrdiff_t>(first.first_difference) + 1);
       if (fails_alike(head)) failing = std::move(head);
@@ -82,7 +82,7 @@ class search {
  private:
   static constexpr unsigned most_tries = 400;
 
-  // Goes once through the stream; whether anything was left out.
+  // Goes once through the stream. Returns whether any part was left out.
   bool leave_out(item_stream& failing, std::size_t part) {
     bool removed = false;
     for (std::size_t at = 0; at < failing.size() && failing.size() > 1 && !done();) {
@@ -160,7 +160,7 @@ shortened shortest(const std::string& unit, item_stream failing, options o, doub
 }
 
 std::string search_text(std::size_t items, double seconds) {
-  return "looking for the shortest part of these " + std::to_string(items) + " items that fails so, for " +
+  return "looking for the shortest part of these " + std::to_string(items) + " items that fails alike, for " +
          std::to_string(static_cast<std::uint64_t>(seconds)) +
          " s at most; Ctrl-C ends the search and keeps the shortest so far";
 }

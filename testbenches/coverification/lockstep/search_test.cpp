@@ -1,4 +1,4 @@
-// The search for the shortest stream: its limits, and what is said while it goes on.
+// The search for the shortest stream: its limits, and its messages.
 #include "testbenches/coverification/lockstep/search.h"
 
 #include <gtest/gtest.h>
@@ -23,13 +23,13 @@ double seconds_since(host_clock::time_point begin) {
 
 std::unique_ptr<rtl::design> make_wrong(unsigned random_reset) {
   std::unique_ptr<rtl::design> d = rtl::make_key_check_faulty(random_reset);
-  d->eval();  // sets what is initial, the number of the fault too
+  d->eval();  // sets initial values, and the number of the fault
   d->mutate(1);
   d->assertions(false);
   return d;
 }
 
-// A run takes as long as that of a large design, so that a search does not end by itself.
+// Makes a design as slow as a large one, so that a search does not end by itself.
 std::unique_ptr<rtl::design> make_slow(unsigned random_reset) {
   ::usleep(150'000);
   return make_wrong(random_reset);
@@ -52,7 +52,7 @@ TEST(search, ends_with_the_shortest_so_far_when_its_time_is_over) {
   EXPECT_FALSE(run_isolated("key_check", least.stream, o).ok());
 }
 
-// A user's Ctrl-C ends the search and not the process.
+// Ctrl-C ends the search and not the process.
 TEST(search, ends_with_the_shortest_so_far_at_a_signal) {
   const options o = slow();
   const item_stream s = make_bench("key_check")->generate(o);
@@ -73,7 +73,7 @@ TEST(search, ends_with_the_shortest_so_far_at_a_signal) {
   }
 }
 
-// A user's own program tells the difference at once, then that a search begins, then its result.
+// A user's own program prints the difference at once, then the begin of a search, then its result.
 TEST(search, begins_when_the_difference_has_been_told) {
   const std::string folder = ::testing::TempDir() + "search" + std::to_string(::getpid());
   std::filesystem::create_directories(folder);

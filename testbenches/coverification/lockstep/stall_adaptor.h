@@ -1,5 +1,5 @@
-// The stalls of a shell's streams in front of a model: requests, answers and releases pass one a cycle, in order, each after
-// what its stall source holds it back. Several bindings may share the stall sources, as they share a stream of the RTL.
+// The stalls of a shell's streams in front of a model. Requests, answers and releases pass in order, one a cycle, each after
+// the stall of its stall source. Several bindings may share the stall sources, as they share a stream of the RTL.
 #pragma once
 
 #include <deque>
@@ -16,13 +16,13 @@
 
 namespace hcasim::lockstep {
 
-// One stream: passes things on in the order of their times.
+// One stream, which passes payloads on in the order of their times.
 template <class P>
 class stalled_channel {
  public:
   using pass = void (*)(void* owner, P& p, unsigned binding);
 
-  // The name of the transfer that a stall belongs to; null = its number.
+  // Returns the name of the transfer that a stall belongs to; null = its number.
   using identity = std::uint64_t (*)(const P&);
 
   stalled_channel(event_queue& queue, const clock_domain& clock, rtl::stall_source g, void* owner, pass on_pass,
@@ -42,7 +42,7 @@ class stalled_channel {
     unsigned binding;
     ps t;
   };
-  // When the first one could go; or, once it could, when it does.
+  // Returns the cycle in which the first item could go, or, after its stall is drawn, in which it goes.
   [[nodiscard]] std::uint64_t due() const { return drawn_ ? goes_ : std::max(cycle_from(items_.front().t), first_free_); }
   void arm() {
     if (items_.empty()) return;
@@ -81,8 +81,8 @@ class stalled_channel {
   identity what_;
   std::deque<item> items_;
   ps armed_ = never;
-  bool drawn_ = false;            // how long the first one is stalled
-  std::uint64_t goes_ = 0;        // in this cycle then
+  bool drawn_ = false;            // the stall of the first item is drawn
+  std::uint64_t goes_ = 0;        // cycle in which the first item then goes
   std::uint64_t first_free_ = 0;  // cycle
 };
 
@@ -91,10 +91,10 @@ class stall_adaptor : public unit {
  public:
   std::deque<target_socket<P>> in;
   std::deque<initiator_socket<P>> out;
-  // Hears the model's requests, before the stall.
+  // Called with the model's requests, before the stall.
   std::function<void(const P&)> on_request;
 
-  // Channels named "" are not gated.
+  // Puts stalls on three channels; a channel named "" has none.
   stall_adaptor(const sc_core::sc_module_name& name, unsigned bindings, const clock_domain& clock, const rtl::shell_options& o,
                 const char* request, const char* response, const char* release,
                 typename stalled_channel<P>::identity what = nullptr)
@@ -118,7 +118,7 @@ class stall_adaptor : public unit {
     }
   }
 
-  // Requests of which `other` holds, and their answers, go through channels of their own.
+  // Sends requests for which `other` is true, and their answers, through channels of their own.
   void split(const char* request, const char* response, const rtl::shell_options& o, bool (*other)(const P&)) {
     other_ = other;
     request_2_.emplace(
@@ -135,7 +135,7 @@ class stall_adaptor : public unit {
     unsigned number;
     tlm::tlm_sync_enum handle(P& p, tlm::tlm_phase phase, ps& t) { return self->handle(p, phase, t, number); }
   };
-  // The requester, while the payload waits for an answer here.
+  // The requester of a payload that waits here for its answer.
   struct asker {
     std::coroutine_handle<> waiter;
     void (*on_response)(void*, transaction&, ps);
@@ -165,7 +165,7 @@ class stall_adaptor : public unit {
     requests(p).push(p, binding, t);
     return tlm::TLM_ACCEPTED;
   }
-  // Only now has a coroutine that asks entered itself as the one who waits.
+  // Passes a request on. A coroutine has entered itself as the waiter of its request by now, not earlier.
   void forward(P& p, unsigned binding) {
     flight* f = nullptr;
     if (free_.empty()) {

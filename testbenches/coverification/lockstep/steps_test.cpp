@@ -12,7 +12,7 @@
 namespace hcasim::rtl {
 namespace {
 
-TEST(steps, of_every_unit_are_as_whole_evaluations_have_it) {
+TEST(steps, of_every_unit_equal_whole_evaluations) {
   unsigned designs = 0;
   for (design_factory make : {make_doorbell_design, make_key_check_design, make_context_cache_design, make_qpc_cache_design,
                               make_page_walker_design}) {

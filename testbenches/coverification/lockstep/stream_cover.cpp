@@ -16,7 +16,7 @@ using rtl::cover_cross;
 using rtl::cover_group;
 using rtl::cover_point;
 
-// Values by their names, as far as a random stream has them.
+// Adds a bin for each named value, except for values that no random stream has.
 cover_point& named_bins(cover_point& p, std::span<const std::string_view> names, std::uint32_t left_out = 0) {
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (!(left_out >> i & 1)) p.bin(std::string(names[i]), i);
@@ -54,7 +54,7 @@ class unit_cover : public stream_cover {
 
  protected:
   virtual void set(const item& i, const comparison::answer& a) = 0;
-  // The field of an item whose kind has it.
+  // A field of items, for the kinds that have the field.
   void set_field(cover_point& p, const item& i, std::string_view name) const {
     for (const item_field& f : item_fields(unit_)) {
       if (f.name == name && f.of(kind_of(i))) p.set(f.get(i));

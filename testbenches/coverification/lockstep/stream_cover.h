@@ -1,4 +1,4 @@
-// Functional coverage of a unit's streams: what was asked, what was answered, and which of them met.
+// Functional coverage of a unit's streams: requests, answers, and their meetings.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace hcasim::lockstep {
 class stream_cover {
  public:
   virtual ~stream_cover() = default;
-  // An item, and the answer of the RTL.
+  // Samples an item and the answer of the RTL.
   virtual void sample(const item& i, const comparison::answer& a) = 0;
   // Appends the bins, and the points that the bench has counted, to a coverage file.
   virtual void append_to(const std::string& file, const coverage& counted) const = 0;

@@ -30,7 +30,7 @@ std::unique_ptr<stream_recorder> make_recorder(const std::string& unit, const st
     names.append(names.empty() ? "" : ", ").append(r.unit);
   }
   const std::size_t last = config.nodes.size() - 1;
-  throw input_error(fmt::format("--record-stream: '{}' is no unit whose stream can be recorded; there are {} of node0.hca{}",
+  throw input_error(fmt::format("--record-stream: '{}' is not a unit whose stream can be recorded; there are {} of node0.hca{}",
                                 unit, names, last == 0 ? "" : fmt::format(" to node{}.hca", last)));
 }
 
@@ -41,7 +41,7 @@ class stream_observer final : public run_observer {
   void declare(CLI::App& options) override {
     options
         .add_option("--record-stream", order_,
-                    "Record what passes a unit's boundary for 'hcasim run lockstep --stream FILE': node0.hca.key_check=FILE")
+                    "Record the stream at a unit's boundary for 'hcasim run lockstep --stream FILE': node0.hca.key_check=FILE")
         ->type_name("UNIT=FILE");
   }
 

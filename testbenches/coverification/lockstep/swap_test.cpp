@@ -27,7 +27,7 @@ struct swapped_run {
   std::string text;
   std::map<std::string, double> verdicts;       // of every key_check, and the bytes that were streamed
   double seconds = 0;                           // of the host, start-up included
-  std::map<std::string, std::string> resolved;  // what stands in the places of the units
+  std::map<std::string, std::string> resolved;  // the implementation of each unit
   double cycles_of_rtl = 0;
   double of_own = 0;
   double latency_of_keys = 0;  // of all checks
@@ -100,7 +100,7 @@ std::vector<std::string> lines_of(const std::string& file) {
   return lines;
 }
 
-// Gaps, and for how long something was held, change with every model in the system. What passes does not.
+// Gaps and hold times change with every model in the system. The sequence of items does not.
 std::vector<std::string> without_times(std::vector<std::string> lines, bool holds) {
   for (std::size_t i = 1; i < lines.size(); ++i) {
     std::size_t end = 0;
@@ -110,7 +110,7 @@ std::vector<std::string> without_times(std::vector<std::string> lines, bool hold
   return lines;
 }
 
-// The boundary of a unit in a system run passes what traces/streams has, and model and RTL answer it alike.
+// The stream at a unit's boundary in a system run is the one in traces/streams, and model and RTL answer this stream alike.
 // HCASIM_UPDATE_GOLDEN writes those files anew.
 class stream_of : public ::testing::TestWithParam<std::pair<const char*, const char*>> {};
 
@@ -131,7 +131,7 @@ TEST_P(stream_of, in_a_system_run_and_replayed) {
   ASSERT_GT(lines.size(), 50U);
   EXPECT_EQ(without_times(lines, holds), without_times(lines_of(kept), holds));
   if (unit == "key_check") {
-    // Every check and drain that the unit has counted is in it.
+    // The stream has every check and drain that the unit has counted.
     double counted = 0, items = 0, contexts = 0;
     for (const auto& [name, n] : recorded.verdicts) counted += name.find("node1.") != std::string::npos ? n : 0;
     for (std::size_t i = 1; i < lines.size(); ++i) ++((std::stoull(lines[i], nullptr, 16) & 0xff) <= 2 ? items : contexts);
@@ -170,7 +170,7 @@ TEST(swap, a_unit_in_a_shared_object_gives_the_same_bytes_and_verdicts) {
   }
 }
 
-// It stands on the program's classes, and takes its boundary alone.
+// A unit in a shared object uses the program's classes, and takes over only its own boundary.
 TEST(swap, a_whole_unit_in_a_shared_object_takes_the_place_of_completion) {
   const swapped_run model = run("");
   const swapped_run own = run("--set 'node*.hca.completion.implementation=" + object_of("completion") + "'");
@@ -190,7 +190,7 @@ TEST(swap, a_whole_unit_in_a_shared_object_takes_the_place_of_the_dma_engine) {
   EXPECT_EQ(own.verdicts, model.verdicts);
   EXPECT_GT(own.of_own, 0) << "its own statistic";
   EXPECT_EQ(own.resolved.at("node1.hca.dma_engine"), object_of("dma_engine"));
-  // It brings sockets of its own: the program has no shell for a design in its place.
+  // A DMA engine brings sockets of its own, because the program has no shell for RTL in its place.
   const swapped_run design = run("--set 'node0.hca.dma_engine.implementation=" + object_of("key_check") + "'");
   EXPECT_EQ(WEXITSTATUS(design.status), 2) << design.text;
 }
@@ -211,7 +211,7 @@ TEST(swap, a_relative_path_in_a_description_is_relative_to_it) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(swap, what_is_no_such_unit_is_bad_input) {
+TEST(swap, a_file_that_is_not_this_unit_is_bad_input) {
   const auto refused = [](const std::string& what, const std::string& why) {
     const swapped_run o = run("--set node1.hca.key_check.implementation=" + what);
     EXPECT_EQ(WEXITSTATUS(o.status), 2) << o.text;
@@ -221,13 +221,13 @@ TEST(swap, what_is_no_such_unit_is_bad_input) {
   refused("./nowhere.so", "/nowhere.so is not there");
   refused(std::string(places::program), "key_check.implementation: " + std::string(places::program));
   refused(object_of("context_cache"), " holds a unit of kind context_cache, one of kind key_check is needed here");
-  refused("/dev/null", " is no file; name a shared object");
-  // The knobs of the shell are judged, whatever is behind it.
+  refused("/dev/null", " is not a file; name a shared object");
+  // The knobs of the shell are checked for any unit behind the shell.
   refused(object_of("key_check") + " --set 'node1.hca.key_check.depth=7 cycles'",
           "key_check: the RTL is built for depth: 6 cycles");
 }
 
-// Everything is late by chance, and nothing is lost or seen too early.
+// All transfers are late by chance, and none is lost or seen too early.
 TEST(swap, every_unit_stands_stalls_and_storms) {
   std::string how;
   for (const char* u :
@@ -281,7 +281,7 @@ TEST(swap, the_ways_rtl_is_run_are_knobs) {
     const auto is_time = [](const std::string& l) { return l.starts_with("#"); };
     for (auto at = std::find_if(lines.begin(), lines.end(), is_time); at != lines.end();) {
       const auto end = std::find_if(at + 1, lines.end(), is_time);
-      std::sort(at + 1, end);  // in one moment any order
+      std::sort(at + 1, end);  // changes at one time have any order
       at = end;
     }
     EXPECT_GT(shown[format].size(), 1000U);
@@ -295,7 +295,7 @@ TEST(swap, the_ways_rtl_is_run_are_knobs) {
 }
 
 TEST(swap, a_stream_of_no_unit_is_refused) {
-  EXPECT_NE(run("--record-stream node0.hca.port=x").text.find("'node0.hca.port' is no unit whose stream can be recorded"),
+  EXPECT_NE(run("--record-stream node0.hca.port=x").text.find("'node0.hca.port' is not a unit whose stream can be recorded"),
             std::string::npos);
   EXPECT_NE(run("--record-stream x").text.find("--record-stream x: write UNIT=FILE"), std::string::npos);
 }

@@ -1,5 +1,5 @@
-// The common part of the units' recorders: items in the order they reached the unit, each with the time since the one before
-// it, and what the unit read from memory, before the first item that was waiting then, whenever it is other than before.
+// The common part of the units' recorders. A recorder writes items in the order in which they reached the unit, each with the
+// time since the last. Content that the unit read from memory is written, too, if changed, before the first item waiting then.
 #pragma once
 
 #include <map>
@@ -19,26 +19,27 @@ namespace hcasim::lockstep {
 
 class unit_recorder : public stream_recorder, public sc_core::sc_module {
  public:
-  // `bench`: whose stream it is.
+  // Records `unit` into `file`, as a stream of `bench`.
   unit_recorder(const std::string& unit, const std::string& file, const char* bench, frequency clock, std::uint64_t seed);
 
   std::uint64_t finish() override;
 
  protected:
-  // The adapter's name and a point.
+  // Returns the adapter's name and a point.
   [[nodiscard]] std::string adapter() const { return unit_.substr(0, unit_.rfind('.') + 1); }
   [[nodiscard]] const std::string& unit() const { return unit_; }
   void found() { found_ = true; }
   options& how() { return options_; }
-  // A request reached the unit. Its item's gap is filled in.
+  // Notes a request that has reached the unit, and fills in its item's gap.
   void open(const void* request, item i, ps t);
-  // It is answered; `lent`: with something that is given back later. What was not seen to begin is passed over.
+  // Notes an answer. `lent`: the answer lends an entry that is given back later. A request from before the recording is left
+  // out.
   void answer(const void* request, ps t, bool lent = false);
-  // Its item, with the time that it was held filled in; nullptr = nothing was lent.
+  // Notes a release. Returns the request's item with the hold time filled in; nullptr = no entry was lent.
   item* give_back(const void* request, ps t);
-  // Notes items right before their item, as long as it has not been given back.
+  // Notes items right before the item of a request that has not been given back.
   void precede(const void* request, const item_stream& with);
-  // Notes the content of a place now; no request asks for it while nothing is under way.
+  // Notes the present content of a place. Reads without a request under way are left out.
   void read(std::uint64_t place, const item_stream& now_there);
   // Notes the unit's own write to a place.
   void wrote(std::uint64_t place, const item_stream& now_there) { known_[place] = now_there; }
@@ -59,12 +60,12 @@ class unit_recorder : public stream_recorder, public sc_core::sc_module {
   bool found_ = false;
   ps last_{0};
   std::vector<entry> entries_;
-  std::unordered_map<const void*, std::size_t> open_;  // which entry; looked up only
+  std::unordered_map<const void*, std::size_t> open_;  // index of the entry; never iterated
   std::set<std::size_t> asked_;                        // not answered yet
   std::map<std::uint64_t, item_stream> known_;
 };
 
-// Tells of requests: begins, answered, gives_back.
+// Calls the recorder for each request: begins, answered, gives_back.
 template <class P, class Recorder>
 class request_tap final : public chained_observer<P> {
  public:
@@ -87,7 +88,7 @@ class request_tap final : public chained_observer<P> {
   Recorder& to_;
 };
 
-// Tells of what the unit asks of others, when it is there: came.
+// Calls the recorder for each answer to the unit's own requests: came.
 template <class P, class Recorder>
 class answer_tap final : public chained_observer<P> {
  public:
@@ -109,7 +110,7 @@ class answer_tap final : public chained_observer<P> {
 // Returns the content of a transfer's address now, as an item of a bench whose memory is made of lines of 64 bytes.
 item memory_item(std::uint8_t kind, const dma_request& p);
 
-// Taps on sockets of a payload that `wanted` picks.
+// Puts taps on the sockets of a payload that `wanted` picks.
 template <class P, class Tap, class Wanted, class... Args>
 void tap_sockets(std::vector<std::unique_ptr<Tap>>& taps, const Wanted& wanted, Args&&... args) {
   for (initiator_socket<P>* s : sockets_of<P>()) {

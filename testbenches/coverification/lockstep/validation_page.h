@@ -1,4 +1,4 @@
-// Compares the figures of docs/validation.md with what tests have measured.
+// Compares the figures of docs/validation.md with figures that tests have measured.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@
 
 namespace hcasim::lockstep {
 
-// Demands that the row that begins so is what this run has measured. HCASIM_UPDATE_GOLDEN writes it anew after a change that is
-// meant.
+// Demands `row`, which this run has measured, as the page's row with this begin. HCASIM_UPDATE_GOLDEN rewrites the row after an
+// intended change.
 inline void check_row(const std::string& begin, const std::string& row) {
   const std::string file = std::string(places::source) + "/docs/validation.md";
   std::ifstream in(file);

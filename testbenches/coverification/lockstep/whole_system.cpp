@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-// Rows are told apart by their words and their first cell, as long as that is no measurement.
+// Returns the name of a row: its words, and its first cell unless this is a measurement.
 std::string row_name(const json& columns, const json& row) {
   std::string name;
   for (std::size_t i = 0; i < row.size(); ++i) {
@@ -34,7 +34,7 @@ double in_ns(const std::string& unit) {
 void add_table(const json& t, run_figures& out) {
   const json& columns = t["columns"];
   const auto title = t["title"].get<std::string>();
-  if (title.starts_with("the fastest way")) return;  // follows from the others
+  if (title.starts_with("the fastest way")) return;  // follows from other tables
   const bool steps = columns[0]["name"] == "unit" || title.starts_with("where the time");
   for (const json& row : t["rows"]) {
     const std::string name = row_name(columns, row);
@@ -46,7 +46,7 @@ void add_table(const json& t, run_figures& out) {
       const auto unit = columns[i].value("unit", "");
       const double v = row[i];
       if (column == "traffic p99") latency = v * 1e3;  // us
-      if (column == "share") continue;                 // says the same as the time beside it
+      if (column == "share") continue;                 // has the same content as the time beside it
       out.all.push_back({.name = fmt::format("{}: {}: {}", title, name, column),
                          .value = v,
                          .of = column == "stall" && latency > 0 ? latency : std::fabs(v),

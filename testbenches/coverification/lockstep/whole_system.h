@@ -1,4 +1,4 @@
-// Every figure of a run, by name, so that the same run with other embodiments of its units can be set beside it.
+// All figures of a run, by name, for comparison with the same run with other implementations of its units.
 #pragma once
 
 #include <string>
@@ -9,23 +9,23 @@ namespace hcasim {
 struct run_figure {
   std::string name;  // of a table: title, row and column
   double value = 0;
-  double of = 0;      // what a difference is a part of: the value, but of a difference of latencies the latency
-  double ns = 0;      // one of its unit; 0 = it is no time
-  bool part = false;  // a step of one operation, of a few cycles
+  double of = 0;      // base of relative differences: the value, or for a difference of latencies the latency
+  double ns = 0;      // ns of one of its unit; 0 = not a time
+  bool part = false;  // true = a step of one operation, of a few cycles
 };
 
 struct run_figures {
-  std::string problem;  // it did not pass
+  std::string problem;  // why the run did not pass; empty = passed
   std::vector<run_figure> all;
-  std::vector<std::string> words;  // what tables say in words
+  std::vector<std::string> words;  // words in tables
 };
 
 inline constexpr double cycle_ns = 2.5;  // of the adapter's clock
 
-// `arguments` of `hcasim run`; `units`: those that are RTL.
+// Returns the figures of `hcasim run` with `arguments`. `units`: the units that are RTL.
 run_figures figures_of(const std::string& arguments, const std::vector<std::string>& units);
 
-// In parts of one; a figure that one of both lacks is a whole.
+// Returns the relative difference; 1 = one run lacks the figure.
 double difference(const run_figure& model, const run_figure& rtl);
 
 }  // namespace hcasim

@@ -1,4 +1,4 @@
-// RTL in the place of models in whole systems: every figure of a run beside the models', as docs/validation.md has it.
+// RTL in the place of models in whole systems: every figure of a run against the models', as in docs/validation.md.
 #include "testbenches/coverification/lockstep/whole_system.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ bool full() {
   return std::getenv("HCASIM_FULL") != nullptr;
 }
 
-// With HCASIM_FULL the testbenches as they are run without options; message_rate from 32 starts.
+// Returns the runs. With HCASIM_FULL, testbenches run without options, and message_rate from 32 starts.
 std::vector<std::string> runs() {
   if (full()) {
     return {"rkey_reuse", "transports", "message_rate --starts 32", "message_rate --starts 32 --operation read",
@@ -49,17 +49,17 @@ std::vector<std::string> runs() {
 }
 
 constexpr double allowed = 0.02;
-constexpr double explained = 0.005;  // what is above it has a mechanism
+constexpr double explained = 0.005;  // larger differences have a known mechanism
 constexpr double turn_ns = 20;       // host.poll_interval
 
-// Why two figures may differ by more than that, as far as it reaches; null = nothing known.
+// Returns the mechanism behind a difference above `explained`; null = none is known.
 const char* mechanism(const run_figure& model, const run_figure& rtl) {
   const double ns = std::fabs(rtl.value - model.value) * model.ns;
   if (model.name.ends_with(": stall")) return std::fabs(difference(model, rtl)) <= allowed ? "phase" : nullptr;
   if (model.part && ns <= 2 * cycle_ns) return "edge";
   if (model.ns > 0 && ns <= turn_ns && (model.part || std::fabs(difference(model, rtl)) <= allowed)) return "turn";
   if (std::fabs(difference(model, rtl)) > allowed) return nullptr;
-  // Edges cost time; what is quicker than the model met others elsewhere, as did the slowest of a few.
+  // Edges cost time. RTL quicker than the model met other requests at other times, and so did the slowest of a few requests.
   if (model.name.ends_with("p99")) return "phase";
   if (model.ns == 0) return rtl.value < model.value ? "edge" : "phase";
   return nullptr;
@@ -72,7 +72,7 @@ std::string percent(double d) {
   return d == 0 ? "0" : fmt::format("{:+.2f} %", 100 * d);
 }
 
-// The rows of the page that begin with one of `begins`, in their order, are `rows`. HCASIM_UPDATE_GOLDEN writes them anew.
+// Demands `rows` as the page's rows that begin with `begin`, in this order. HCASIM_UPDATE_GOLDEN rewrites the page.
 void check_rows(const std::string& header, const std::string& begin, const std::vector<std::string>& rows) {
   const std::string file = std::string(places::source) + "/docs/validation.md";
   std::ifstream in(file);
@@ -157,8 +157,8 @@ double figure(const std::string& run, const std::vector<std::string>& units, con
   return 0;
 }
 
-// Which messages share a post follows from the start and repeats: one start is one sample. RTL gives what the models give from
-// some start.
+// The start of a run decides which messages share a post, and the pattern repeats, so one start is one sample. The rate of RTL
+// is one that the models have from some start.
 class one_start : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(one_start, gives_a_rate_that_the_models_have_from_some_start) {
@@ -183,8 +183,8 @@ TEST_P(one_start, gives_a_rate_that_the_models_have_from_some_start) {
 
 INSTANTIATE_TEST_SUITE_P(swap, one_start, ::testing::Values("message_rate", "message_rate --operation read"));
 
-// With a polling loop so fine that its turns cost nothing, RTL lies between the model and one that takes a cycle more at each
-// visit.
+// The polling loop is so fine that its turns cost no time. RTL then lies between the model and a model with a cycle more at
+// each visit.
 TEST(edges, cost_less_than_a_cycle_at_each_visit) {
   const std::string run = "message_rate --messages 4000 --warm_up 4 --set 'node*.host.poll_interval=1 ps'";
   const double model = figure(run, {}, "message_rate");

@@ -48,7 +48,7 @@ TEST(mutation, statements) {
             (list{"assignment: x <= a; -> nothing", "assignment: y <= b; -> nothing"}));
 }
 
-TEST(mutation, what_is_left_alone) {
+TEST(mutation, parameters_tests_and_comments_are_not_mutated) {
   EXPECT_EQ(changes("module m #(parameter N = 4 + 1) (input logic [N-1:0] a); localparam M = N + 1; logic [M-1:0] b;\n"
                     "`ifdef VERILATOR\n a_x : assert property (@(posedge c) a && b |-> 1'b1);\n`endif\n"
                     "initial begin b = 1 + 1; end\n// assign x = a && b;\n/* assign x = a + b; */\nendmodule"),

@@ -175,7 +175,7 @@ TEST_F(cli, failed_runs_have_status_1_and_keep_their_results) {
   EXPECT_EQ(ordered_json::parse(content("check/result.json"))["failures"][0], "the check failed");
   const outcome broken = hcasim("run count_ticks -o broken --break_off true");
   EXPECT_EQ(broken.status, 1);
-  EXPECT_NE(broken.text.find("failed: the run was broken off: it broke\n"), std::string::npos);
+  EXPECT_NE(broken.text.find("failed: the run was aborted: it broke\n"), std::string::npos);
   EXPECT_TRUE(fs::exists("broken/waves.vcd"));
 }
 
@@ -300,14 +300,14 @@ TEST_F(cli, diff_names_what_changed) {
   EXPECT_EQ(j["description"][0], ordered_json::parse(R"({"name": "node1.hca.mrc_cache.ways", "a": 4, "b": 8})"));
   refused("diff a nowhere", "'nowhere' holds no result; name a folder that 'hcasim run -o' wrote");
   file("broken.json", "{\"hcasim\": ");
-  refused("diff a broken.json", "'broken.json' is no result of hcasim, or it is damaged");
+  refused("diff a broken.json", "'broken.json' is not a result of hcasim, or it is damaged");
 }
 
 TEST_F(cli, explain_names_what_is_busiest) {
   const outcome o = hcasim("run count_ticks -o out --explain");
   EXPECT_EQ(o.status, 0);
   EXPECT_NE(o.text.find("how busy the resources were\n"), std::string::npos) << o.text;
-  EXPECT_NE(o.text.find("busiest     nothing was busy; --what-if finds out what binds\n"), std::string::npos) << o.text;
+  EXPECT_NE(o.text.find("busiest     nothing was busy; --what-if finds the bottleneck\n"), std::string::npos) << o.text;
 }
 
 TEST_F(cli, completion_and_manual_know_every_command) {

@@ -17,12 +17,12 @@ constexpr const char* coverage_kinds[] = {"line", "toggle", "user", "bin"};
 
 class coverage_command final : public command {
  public:
-  coverage_command() : command("coverage", "Add coverage files of RTL and of streams up, and say what was reached") {}
+  coverage_command() : command("coverage", "Add up coverage files of RTL and of streams, and report the coverage") {}
 
   void declare(CLI::App& options) override {
     options
         .add_option("files", files_,
-                    "What the knob rtl.coverage, the option --coverage of lockstep, cover_group or verilator --coverage wrote")
+                    "Files from the knob rtl.coverage, lockstep's option --coverage, cover_group or verilator --coverage")
         ->required()
         ->type_name("FILE.dat");
     options
@@ -31,12 +31,12 @@ class coverage_command final : public command {
         ->type_name("FILE")
         ->allow_extra_args(false);
     options.add_option("--write", merged_, "Write the sum as one file, for verilator_coverage as well")->type_name("FILE.dat");
-    options.add_option("--least", least_, "The share of the points of each kind that passes")
+    options.add_option("--least", least_, "Share of the points of each kind to reach")
         ->type_name("SHARE")
         ->check(CLI::Range(0.0, 1.0));
-    options.add_flag("--missed", missed_, "Name what was not reached");
+    options.add_flag("--missed", missed_, "Name the points that were not reached");
     options.add_flag("--json", json_, "Print JSON");
-    options.footer("Status: 0 every kind has the least share, 1 one has not, or a list is wrong, 2 bad input.");
+    options.footer("Status: 0 every kind reaches the share, 1 a kind does not, or a list is wrong, 2 bad input.");
   }
 
   int run(const context& /*c*/) override {

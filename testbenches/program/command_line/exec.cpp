@@ -44,7 +44,7 @@ run_options with_programs(run_options options, const program_words& words, const
   options.what = bench.testbench;
   for (std::size_t i = 0; i < words.programs.size(); ++i) {
     if (words.programs[i].empty())
-      throw input_error(fmt::format("{}: nothing stands behind the '--' of program {}", bench.command, i));
+      throw input_error(fmt::format("{}: no command follows the '--' of program {}", bench.command, i));
     std::string line;
     for (const std::string& w : words.programs[i]) {
       if (!line.empty()) line.push_back(' ');

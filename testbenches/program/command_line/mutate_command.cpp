@@ -156,16 +156,17 @@ class mutate_command final : public command {
   std::string what_;
   bool all_ = false;
   bool json_ = false;
-  passed passed_[7] = {{"--requests",
-                        "N",
-                        "Of each of two random streams and of the storm, 20000 unless given; a part of that for the others",
-                        {}},
-                       {"--seed", "N", "Of the streams, 1 unless given", {}},
-                       {"--jobs", "N", "Processes at a time; as many as there are processors", {}},
-                       {"--only", "N", "This fault alone, with what killed it", {}},
-                       {"--file", "NAME", "The faults of one source file", {}},
-                       {"--equivalents", "FILE", "Faults of which nothing can be seen, each with the reason", {}},
-                       {"--least", "SHARE", "The score that passes, 0.95 unless given", {}}};
+  passed passed_[7] = {
+      {"--requests",
+       "N",
+       "Requests of each of two random streams and of the storm (default 20000); other streams have a part of this",
+       {}},
+      {"--seed", "N", "Seed of the streams (default 1)", {}},
+      {"--jobs", "N", "Processes at a time; as many as there are processors", {}},
+      {"--only", "N", "Run only this fault, and show what killed it", {}},
+      {"--file", "NAME", "The faults of one source file", {}},
+      {"--equivalents", "FILE", "File of faults without a visible effect, each with its reason", {}},
+      {"--least", "SHARE", "Score to reach (default 0.95)", {}}};
 };
 
 }  // namespace

@@ -85,7 +85,7 @@ void check_name(const std::string& name) {
   static const std::regex good("[a-z][a-z0-9_]{0,39}");
   const auto refuse = [&](const char* why) { throw input_error(fmt::format("new-unit: '{}' {}", name, why)); };
   if (!std::regex_match(name, good))
-    refuse("is no name of a module: begin with a letter, then letters, digits and _, all small, at most 40");
+    refuse("is not a module name: begin with a letter, then letters, digits and _, all small, at most 40");
   if (name.find("__") != std::string::npos || name.back() == '_')
     refuse("has a _ at its end or two together, which Verilator takes for its own");
   const std::vector<std::string> kinds = unit_kinds();

@@ -19,13 +19,13 @@ class new_unit_command final : public command {
   new_unit_command() : command("new-unit", "Write a project with RTL of your own that builds and passes, to begin from") {}
 
   void declare(CLI::App& options) override {
-    options.add_option("name", unit_.name, "Of the module, and of the folder unless -o names another")
+    options.add_option("name", unit_.name, "Name of the module, and of the folder unless -o names another")
         ->required()
         ->type_name("NAME");
     options
         .add_option(
             "--kind", unit_.kind,
-            "The unit that it is held against (key_check, context_cache, page_walker, doorbell), stream (RTL of any "
+            "The unit to compare it with (key_check, context_cache, page_walker, doorbell), stream (RTL of any "
             "kind), axi4 (a memory behind AXI4), device or tlp_device (a PCIe device beside the adapter, by AXI or by TLPs)")
         ->type_name("KIND")
         ->capture_default_str();

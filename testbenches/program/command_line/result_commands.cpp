@@ -76,7 +76,7 @@ class trace_command final : public command {
 
   void declare(CLI::App& options) override {
     options.add_option("input", from_, "A VCD or FST file")->required()->type_name("FILE");
-    options.add_option("output", to_, "What to write; its ending says whether VCD or FST")
+    options.add_option("output", to_, "Output file; its ending, .vcd or .fst, selects the format")
         ->required()
         ->type_name("FILE.vcd|FILE.fst");
     options.add_option("--trace", patterns_, "Take only signals whose name matches, '*.key_check.*'; may be repeated")

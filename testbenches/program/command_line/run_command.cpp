@@ -41,15 +41,16 @@ struct run_arguments {
         ->type_name("NAME=VALUE")
         ->allow_extra_args(false);
     run.add_option("--seed", seed, "Seed of all random streams; the default is 1")->type_name("N");
-    run.add_option("--point", options.point, "Of a study: run this one of its points, 1, 2, ...")->type_name("N");
+    run.add_option("--point", options.point, "Run only this point of a study: 1, 2, ...")->type_name("N");
     options.observers = observer_registry::make_all();
     for (const auto& o : options.observers) o->declare(run);
     run.add_option("--from", from, "Record waveforms and spans from this simulated time on")->type_name("TIME");
     run.add_option("--until", until, "Record waveforms and spans until this simulated time")->type_name("TIME");
     run.add_flag("--explain", options.explain, "Say where the time of an operation went and how busy each resource was");
-    run.add_option("--what-if", what_if,
-                   "Find what binds: run again with one resource after the other relieved (twice the count, size or rate, half "
-                   "the time), and print the gain of each; with a pattern, only such knobs: 'page_walker', '*' for all")
+    run.add_option(
+           "--what-if", what_if,
+           "Find the bottleneck: run again with one resource after the other relieved (twice the count, size or rate, half "
+           "the time), and print the gain of each; with a pattern, only such knobs: 'page_walker', '*' for all")
         ->type_name("[PATTERN]")
         ->expected(0, 1);
     run.add_flag("--force", options.force, "Replace an earlier result in the folder given with -o");

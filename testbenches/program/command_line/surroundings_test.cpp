@@ -172,7 +172,7 @@ TEST_F(surroundings, a_result_that_was_being_replaced_is_recovered) {
 }
 
 // Files of the user that appear during a run are never replaced by its result.
-TEST_F(surroundings, what_has_moved_in_during_a_run_stays) {
+TEST_F(surroundings, files_that_appear_during_a_run_stay) {
   for (const char* make : {"mkdir out; echo mine > out/mine", "echo mine > out"}) {
     ends(fmt::format("$H run count_ticks -o out --ticks 2000000 --no-trace & p=$!\n"
                      "while ! test -e .out.partial/resolved.yaml; do sleep 0.01; done; {}; wait $p",

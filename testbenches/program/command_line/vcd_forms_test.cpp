@@ -148,7 +148,7 @@ TEST_F(vcd_forms, what_is_not_read_is_refused_with_its_line) {
       {"$timescale 1 s $end\n" + scope_t + "$var wire 1 ! a $end\n" + defined + "#1\n1!\n#9223373\n0!\n",
        "8: '#9223373' is beyond 2^63 ps (106 days), the latest time that is read"},
       {"$timescale 100 fs $end\n" + scope_t + defined + "#15\n",
-       "5: '#15' is no whole number of picoseconds, the finest time that is read"},
+       "5: '#15' is not a whole number of picoseconds, the finest time that is read"},
       {one_bit("#1.5\n"), "6: '#1.5' is not a time"},
       {one_bit("#-1\n"), "6: '#-1' is not a time"},
       {one_bit("#\n"), "6: '#' is not a time"},
@@ -160,7 +160,7 @@ TEST_F(vcd_forms, what_is_not_read_is_refused_with_its_line) {
       {"$timescale 2 ns $end\n", "1: the time scale '2ns' is not read; it is 1, 10 or 100 of fs, ps, ns, us, ms or s"},
       {"$timescale 1 as $end\n", "1: the time scale '1as' is not read; it is 1, 10 or 100 of fs, ps, ns, us, ms or s"},
       {"$timezero 5 $end\n", "1: a $timezero other than 0 is not read"},
-      {"$nonsense $end\n", "1: '$nonsense' is no definition that is read"},
+      {"$nonsense $end\n", "1: '$nonsense' is a definition that is not read"},
       {in_ps + scope_t + "$var real 64 ! a $end\n", "3: 'a' is a real; only bits are read"},
       {in_ps + scope_t + "$var realtime 64 ! a $end\n", "3: 'a' is a realtime; only bits are read"},
       {in_ps + scope_t + "$var string 1 ! a $end\n", "3: 'a' is a string; only bits are read"},
@@ -210,7 +210,7 @@ TEST_F(vcd_forms, files_of_other_kinds_are_named) {
   refused("trace . x.vcd", "cannot read '.': it is a folder; name a VCD or FST file");
   refused("trace missing.vcd x.vcd",
           "cannot read 'missing.vcd': No such file or directory; check the path and its permissions");
-  refused("trace /dev/null x.vcd", "cannot read '/dev/null': it is no ordinary file; write it into one first");
+  refused("trace /dev/null x.vcd", "cannot read '/dev/null': it is not an ordinary file; write it into one first");
 }
 
 }  // namespace

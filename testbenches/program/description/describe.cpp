@@ -51,7 +51,7 @@ std::string read_all(const fs::path& file, const place* mentioned) {
   std::string content(max_file + 1, '\0');  // a device has no size, and may have no end
   in.read(content.data(), static_cast<std::streamsize>(content.size()));
   content.resize(static_cast<std::size_t>(in.gcount()));
-  if (in.bad() || content.size() > max_file) fail("it is no ordinary file", "name a YAML file");
+  if (in.bad() || content.size() > max_file) fail("it is not an ordinary file", "name a YAML file");
   if (content.starts_with("\xff\xfe") || content.starts_with("\xfe\xff")) fail("it is UTF-16", "save it as UTF-8");
   if (content.find('\0') != std::string::npos) fail("it is not a text file", "name a YAML file");
   const auto control = std::find_if(content.begin(), content.end(), [](char c) {

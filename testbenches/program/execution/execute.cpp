@@ -63,10 +63,10 @@ void run_listening(testbench& bench, run_context& context, std::vector<std::stri
   } catch (const sc_core::sc_report& e) {
     if (is_out_of_memory(e)) throw input_error(std::string(out_of_memory));
     const bool own = std::string_view(e.get_msg_type()).starts_with("hcasim");
-    context.fail("the run was broken off: " + (own ? std::string(e.get_msg()) : text_of(e)));
+    context.fail("the run was aborted: " + (own ? std::string(e.get_msg()) : text_of(e)));
   } catch (const std::exception& e) {
     if (is_out_of_memory(e)) throw input_error(std::string(out_of_memory));
-    context.fail(std::string("the run was broken off: ") + e.what());
+    context.fail(std::string("the run was aborted: ") + e.what());
   }
 }
 

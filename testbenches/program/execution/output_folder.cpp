@@ -133,7 +133,7 @@ nlohmann::ordered_json read_result(const fs::path& place) {
   nlohmann::ordered_json j = nlohmann::ordered_json::parse(in, nullptr, false);
   for (const char* part : {"hcasim", "testbench", "figures", "measured"}) {
     if (!j.is_object() || !j.contains(part)) {
-      throw input_error(fmt::format("'{}' is no result of hcasim, or it is damaged", file.string()));
+      throw input_error(fmt::format("'{}' is not a result of hcasim, or it is damaged", file.string()));
     }
   }
   return j;

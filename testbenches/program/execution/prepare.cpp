@@ -46,8 +46,8 @@ void prepared_run::apply(description& d) {
     throw input_error(
         fmt::format("nodes: {} needs {} hosts, and there are {}; write nodes: {}", name_, least_nodes_, n, least_nodes_));
   } else if (const std::size_t driven = bench_->driven_nodes(n, least_nodes_); n > driven) {
-    throw input_error(fmt::format("nodes: of {} hosts {} would drive {}; write nodes: {}{}", n, name_, driven, driven,
-                                  driven == 2 ? ", and topology: switch for a switch between them" : ""));
+    throw input_error(fmt::format("nodes: there are {} hosts, but {} would drive only {}; write nodes: {}{}", n, name_, driven,
+                                  driven, driven == 2 ? ", and topology: switch for a switch between them" : ""));
   }
   if (!series_.series.empty() && series_.interval == never) {
     throw input_error(

@@ -45,7 +45,7 @@ std::string busiest_resource(const std::vector<resource_use>& resources) {
 
 std::string verdict_text(const std::vector<resource_use>& resources, const what_if_gain* gained) {
   if (gained) return fmt::format("binding     {}\n", binding_text(*gained));
-  return fmt::format("busiest     {}; --what-if finds out what binds\n", busiest_resource(resources));
+  return fmt::format("busiest     {}; --what-if finds the bottleneck\n", busiest_resource(resources));
 }
 
 nlohmann::ordered_json explain_json(const std::vector<waterfall>& waterfalls, const std::vector<resource_use>& resources,

@@ -116,8 +116,8 @@ std::string why_not(const knob_tree::leaf& l) {
   const std::string path = for_all_nodes(l.path);
   const bool number =
       l.kind != knob_kind::flag && l.kind != knob_kind::choice && l.kind != knob_kind::text && l.kind != knob_kind::path;
-  if (!number) return fmt::format("{} is {}, of which there is neither twice nor half", path, kind_name(l.kind));
-  if (!is_resource(l)) return fmt::format("{} is no resource that a run could be short of", path);
+  if (!number) return fmt::format("{} is {}, which cannot be doubled or halved", path, kind_name(l.kind));
+  if (!is_resource(l)) return fmt::format("{} is not a resource that can limit a run", path);
   return fmt::format("{} = {} cannot be relieved further; allowed is {}", path, l.text(), l.range());
 }
 

@@ -59,7 +59,7 @@ struct two_nodes {
   }
 };
 
-TEST(what_if_change, is_twice_of_what_there_is_and_half_of_what_it_takes) {
+TEST(what_if_change, doubles_resources_and_halves_times) {
   two_nodes m;
   const knob_tree tree = m.tree();
   const auto value = [&](const char* name) { return relieved(*tree.find(fmt::format("link.{}", name))).value_or("none"); };

@@ -81,7 +81,7 @@ std::string binding_text(const what_if_gain& g) {
   const trial* most = binding(g);
   if (!g.why_not.empty()) return fmt::format("not known: {}", g.why_not);
   if (!most) {
-    const std::string nothing = "nothing that was tried: no relief gains 1 %";
+    const std::string nothing = "none of the tried changes: no gain reaches 1 %";
     return g.units.empty() ? nothing : nothing + "; more requests at once may help: --what-if 'parameters.*'";
   }
   std::size_t which = 0;

@@ -37,7 +37,7 @@ TEST(what_if_gain, the_largest_stands_first_and_of_equal_ones_the_busier) {
   EXPECT_EQ(binding_text(g), "c, 2 ns -> 1 ns: rate 10 -> 15.001 M/s, +50.0 %");
 }
 
-TEST(what_if_gain, what_does_not_help_does_not_bind) {
+TEST(what_if_gain, a_change_without_gain_is_no_bottleneck) {
   what_if_gain g{judged(10, 100), {tried("a", 10.05, 100, 1)}, {tried("whole", 12, 100, 1)}, ""};
   g.units[0].what.whole = true;
   EXPECT_EQ(binding(g)->what.name, "whole") << "only together do its knobs help";
@@ -45,10 +45,10 @@ TEST(what_if_gain, what_does_not_help_does_not_bind) {
   EXPECT_EQ(binding(g), nullptr);
   EXPECT_TRUE(what_if_gain_json(g)["binding"].is_null());
   EXPECT_NE(what_if_gain_text(g).find("without effect, or less than 1 %: 1\n"), std::string::npos);
-  EXPECT_EQ(binding_text(g), "nothing that was tried: no relief gains 1 %");
+  EXPECT_EQ(binding_text(g), "none of the tried changes: no gain reaches 1 %");
   g.units.push_back(tried("whole", 10, 100, 1));
   EXPECT_EQ(binding_text(g),
-            "nothing that was tried: no relief gains 1 %; more requests at once may help: --what-if 'parameters.*'");
+            "none of the tried changes: no gain reaches 1 %; more requests at once may help: --what-if 'parameters.*'");
   g.why_not = "it was stopped";
   EXPECT_EQ(binding_text(g), "not known: it was stopped");
 }

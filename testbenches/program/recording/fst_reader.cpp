@@ -25,7 +25,7 @@ class fst_reader {
 
   void read() {
     if (!scale_.set(fstReaderGetTimescale(context_.get())))
-      throw input_error(fmt::format("'{}': a time scale that is none of 1 fs to 100 s is not read", path_));
+      throw input_error(fmt::format("'{}': only time scales from 1 fs to 100 s are read", path_));
     if (fstReaderGetTimezero(context_.get()) != 0)
       throw input_error(fmt::format("'{}': a time zero other than 0 is not read", path_));
     std::vector<std::string> scope;

@@ -120,7 +120,7 @@ class vcd_reader {
       defined_ = true;
       listener_.defined(signals_, version_);
     } else if (keyword != "$date" && keyword != "$comment" && keyword != "$attrbegin" && keyword != "$attrend") {
-      bad(fmt::format("'{}' is no definition that is read", printable(keyword)));
+      bad(fmt::format("'{}' is a definition that is not read", printable(keyword)));
     }
   }
 

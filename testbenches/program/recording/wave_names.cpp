@@ -48,7 +48,8 @@ char four_state(char digit) {
 std::string time_scale::objection(std::uint64_t time) const {
   const auto latest = static_cast<std::uint64_t>((never.count() - 1) / picoseconds);
   if (time > latest) return "is beyond 2^63 ps (106 days), the latest time that is read";
-  if (time % static_cast<std::uint64_t>(parts) != 0) return "is no whole number of picoseconds, the finest time that is read";
+  if (time % static_cast<std::uint64_t>(parts) != 0)
+    return "is not a whole number of picoseconds, the finest time that is read";
   return {};
 }
 

@@ -44,7 +44,7 @@ bool is_fst(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   if (!in)
     throw input_error(fmt::format("cannot read '{}': {}", file.string(), cause(errno, "check the path and its permissions")));
-  if (!std::filesystem::is_regular_file(file, ec)) refuse("it is no ordinary file", "write it into one first");
+  if (!std::filesystem::is_regular_file(file, ec)) refuse("it is not an ordinary file", "write it into one first");
   std::array<char, 8> first{};
   in.read(first.data(), first.size());
   const std::string_view begin(first.data(), static_cast<std::size_t>(in.gcount()));

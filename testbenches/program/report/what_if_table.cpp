@@ -22,7 +22,7 @@ std::string html_cell(const std::string& text, bool number = false) {
 std::string html_row(const ordered_json& point, const ordered_json& gain) {
   std::string out = "<tr>" + html_cell(std::to_string(point["point"].get<std::uint64_t>()), true);
   for (const auto& [axis, label] : point["axes"].items()) out += html_cell(label);
-  if (gain.is_null()) return out + html_cell("nothing that was tried gains 1 %") + "</tr>\n";
+  if (gain.is_null()) return out + html_cell("no tried change gains 1 %") + "</tr>\n";
   out += html_cell(gain["relieved"]) + html_cell(gain["change"]);
   out += html_cell(fmt::format("{:+.1f} %", gain["gain"].get<double>() * 100), true);
   std::string values;

@@ -146,7 +146,7 @@ std::string statistics_text(const measurement& m) {
   if (m.parts().size() > 1) {
     for (const measurement::part& p : m.parts()) out += heading("measured: " + p.name, p, true) + part_text(m, p);
   }
-  return out + heading("set-up, warm-up and end, which no figure is of", m.set_up(), false) + part_text(m, m.set_up());
+  return out + heading("set-up, warm-up and end, which no figure covers", m.set_up(), false) + part_text(m, m.set_up());
 }
 
 }  // namespace hcasim

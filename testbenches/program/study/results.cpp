@@ -344,9 +344,8 @@ void result_file::query(const std::string& sql, const row_function& row) {
     try {
       row(values);
     } catch (const nlohmann::json::exception& e) {
-      throw input_error(
-          fmt::format("'{}' is damaged: what it holds of a point is no JSON ({}); run the study into another folder",
-                      file_.string(), e.what()));
+      throw input_error(fmt::format("'{}' is damaged: the data of a point are not JSON ({}); run the study into another folder",
+                                    file_.string(), e.what()));
     }
   }
 }

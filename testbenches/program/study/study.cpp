@@ -37,7 +37,7 @@ struct study::reader {
     scratch.apply(base);
     if (!root["axes"]) yaml.fail(root, "axes", "the study has no axes; 'hcasim run' runs one description");
     read_axes(root["axes"], scratch);
-    if (!root["metrics"]) yaml.fail(root, "metrics", "the study has no metrics: what is it about?");
+    if (!root["metrics"]) yaml.fail(root, "metrics", "the study has no metrics; add at least one");
     read_metrics(root["metrics"]);
     if (root["charts"]) read_charts(root["charts"]);
     if (out.charts_.empty()) default_chart();

@@ -81,8 +81,8 @@ inline std::string states() {
     std::string& list = receives(s) ? heard : deaf;
     list += (list.empty() ? "" : ", ") + std::string(names[s]);
   }
-  return "Requests are heard in " + heard + ". In " + deaf +
-         ", of a QP that was never started, and of another transport than the QP's they are dropped.\n\n";
+  return "A QP accepts requests in " + heard + ", and drops requests in " + deaf +
+         ". A QP that was never started drops all requests, and any QP drops requests of another transport.\n\n";
 }
 
 }  // namespace answers_page
@@ -104,7 +104,7 @@ inline std::string answers_markdown() {
   const std::string connected = table(HCA_TRANSPORT_RC, reliable);
   const bool alike = table(HCA_TRANSPORT_XRC_TGT, reliable) == connected;
   text += std::string(alike ? "RC, and XRC at its target" : "RC") +
-          ", by the PSN, and at the expected one by the message under way:\n\n" + connected;
+          ". The columns give the PSN and, at the expected PSN, the message under way:\n\n" + connected;
   if (!alike) text += "XRC at its target:\n\n" + table(HCA_TRANSPORT_XRC_TGT, reliable);
   text += "UC:\n\n";
   text += table(HCA_TRANSPORT_UC, {{"expected, none", psn_class::expected, no_message},

@@ -60,7 +60,7 @@ TEST_F(new_unit_of_the_program, refuses_and_leaves_nothing) {
   refused("", "name is required");
   for (const char* name :
        {"9lives", "My_unit", "my-unit", "../my_unit", "'my unit'", "é", "''", "a_very_long_name_that_no_tool_will_like_much_x"})
-    refused(name, "is no name of a module");
+    refused(name, "is not a module name");
   refused("my__unit", "two together");
   refused("module", "is a word of SystemVerilog");
   refused("fall_through", "hcasim's RTL");

@@ -140,7 +140,8 @@ TEST_F(program, values_that_do_not_go_together_are_bad_input) {
        "docs/units\n"},
       {"--set nodes=1", "hcasim: nodes: ping needs 2 hosts, and there are 1; write nodes: 2\n"},
       {"--set nodes=64",
-       "hcasim: nodes: of 64 hosts ping would drive 2; write nodes: 2, and topology: switch for a switch between them\n"},
+       "hcasim: nodes: there are 64 hosts, but ping would drive only 2; write nodes: 2, and topology: switch for a switch "
+       "between them\n"},
       {"--set nodes=0", "hcasim: --set nodes=0: nodes: 0 is out of range; allowed is 1 to 64\n"},
       {"--set node0.hca.port.lid=3",
        "hcasim: --set node0.hca.port.lid=3: node0.hca.port.lid: unknown key 'lid'; keys here are: link_layer, mtu, "
@@ -154,14 +155,14 @@ TEST_F(program, values_that_do_not_go_together_are_bad_input) {
 }
 
 // Software without a response from the adapter, and software beyond the limits: the run ends, and says why.
-TEST_F(program, what_cannot_be_made_is_named_with_its_limit) {
+TEST_F(program, an_object_that_cannot_be_made_is_named_with_its_limit) {
   const outcome dead = hcasim("run random_traffic --no-trace -o dead --set 'node*.driver.command_timeout=3us'");
   EXPECT_EQ(dead.status, 1) << dead.text;
   EXPECT_NE(dead.text.find("Connection timed out; a command was not answered within driver.command_timeout"), std::string::npos)
       << dead.text;
   const outcome many = hcasim("run message_rate --no-trace -o many --qps 40 --messages 40 --set 'node*.driver.log_qps=5'");
   EXPECT_EQ(many.status, 1) << many.text;
-  EXPECT_NE(many.text.find("cannot make a QP: Cannot allocate memory; how many there may be is said by driver.log_qps"),
+  EXPECT_NE(many.text.find("cannot make a QP: Cannot allocate memory; their number is limited by driver.log_qps"),
             std::string::npos)
       << many.text;
   const std::string not_open = "node0: the driver cannot open its adapter: ";
@@ -173,8 +174,7 @@ TEST_F(program, what_cannot_be_made_is_named_with_its_limit) {
        not_open + "Connection timed out, when it was its first commands (driver.command_timeout"},
       {"node*.hca.port.mtu=256B", not_connected},
       {"node*.hca.command_unit.max_read_depth=1", not_connected},
-      {"node*.hca.command_unit.max_sge=1",
-       "cannot make a QP: Invalid argument; what there may be in it is said by hca.command_unit"}};
+      {"node*.hca.command_unit.max_sge=1", "cannot make a QP: Invalid argument; its limits are in hca.command_unit"}};
   for (const auto& [setting, words] : told) {
     const outcome o = hcasim(fmt::format("run ping --no-trace -o told --force --set '{}'", setting));
     EXPECT_EQ(o.status, 1) << setting;
@@ -227,7 +227,7 @@ TEST_F(program, files_without_an_end_and_places_without_room) {
   std::ofstream("endless.yaml") << "testbench: ping\ninclude: /dev/zero\n";
   const outcome endless = hcasim("run endless.yaml -o endless");
   EXPECT_EQ(endless.status, 2) << endless.text;
-  EXPECT_NE(endless.text.find("cannot read '/dev/zero': it is no ordinary file; name a YAML file"), std::string::npos)
+  EXPECT_NE(endless.text.find("cannot read '/dev/zero': it is not an ordinary file; name a YAML file"), std::string::npos)
       << endless.text;
   const outcome full =
       run_program("sh", fmt::format("-c '{} run ping --no-trace -o full --json > /dev/full'", places::program));

@@ -59,7 +59,7 @@ class what_if_finds : public ::testing::TestWithParam<shortage> {
   scratch_folder folder_;
 };
 
-TEST_P(what_if_finds, what_the_machine_is_short_of) {
+TEST_P(what_if_finds, the_planted_bottleneck) {
   const json r = result_of(fmt::format("message_rate -o out --what-if {}", GetParam().arguments));
   const json& w = r["what_if"];
   const std::string found = w["binding"];
@@ -106,13 +106,13 @@ class what_if_program : public ::testing::Test {
   scratch_folder folder_;
 };
 
-TEST_F(what_if_program, what_binds_is_said_only_when_it_was_tried) {
+TEST_F(what_if_program, the_bottleneck_is_printed_only_after_a_trial) {
   const std::string run =
       "run message_rate -o out --force --no-trace --messages 200 --set node1.hca.responder.packet_interval=200cycles ";
   const outcome plain = real_hcasim(run + "--explain");
   EXPECT_EQ(plain.text.find("binding"), std::string::npos) << plain.text;
   EXPECT_NE(plain.text.find("busiest     node1.hca.responder engine_busy, "), std::string::npos) << plain.text;
-  EXPECT_NE(plain.text.find("; --what-if finds out what binds\n"), std::string::npos) << plain.text;
+  EXPECT_NE(plain.text.find("; --what-if finds the bottleneck\n"), std::string::npos) << plain.text;
   const outcome tried = real_hcasim(run + "--explain --what-if");
   EXPECT_NE(tried.text.find("binding     node*.hca.responder.packet_interval, each halved: message_rate "), std::string::npos)
       << tried.text;
@@ -120,7 +120,7 @@ TEST_F(what_if_program, what_binds_is_said_only_when_it_was_tried) {
   EXPECT_EQ(real_hcasim(run + "--what-if").text.find("where the time went"), std::string::npos);
   // Relieving a busy but not binding resource gains nothing, and the program says so.
   const outcome other = real_hcasim(run + "--what-if mrc_cache");
-  EXPECT_NE(other.text.find("binding     nothing that was tried: no relief gains 1 %"), std::string::npos) << other.text;
+  EXPECT_NE(other.text.find("binding     none of the tried changes: no gain reaches 1 %"), std::string::npos) << other.text;
 }
 
 TEST_F(what_if_program, leaves_the_run_as_it_is_and_nothing_else_behind) {
@@ -155,7 +155,7 @@ TEST_F(what_if_program, a_pattern_or_a_resource_chooses_what_is_tried) {
   EXPECT_EQ(tried("node0.hca.requester").size(), 7U);
 }
 
-TEST_F(what_if_program, tries_every_knob_there_is) {
+TEST_F(what_if_program, tries_every_knob) {
   const json w = result_of("ping -o out --what-if '*'")["what_if"];
   EXPECT_GT(w["gains"].size(), 120U);
   std::set<std::string> tried;
@@ -204,7 +204,7 @@ TEST_F(what_if_program, the_report_of_a_study_that_asks_for_it_shows_it) {
   EXPECT_EQ(report["what_if"][1]["binding"], "node*.hca.responder.packet_interval");
   const std::string page = file_content("out/report.html");
   EXPECT_NE(page.find("<h2>What relieving each resource gains</h2>"), std::string::npos);
-  EXPECT_NE(page.find("<td>3 cycles</td><td>nothing that was tried gains 1 %</td>"), std::string::npos);
+  EXPECT_NE(page.find("<td>3 cycles</td><td>no tried change gains 1 %</td>"), std::string::npos);
   EXPECT_NE(page.find("<td>300 cycles</td><td>node*.hca.responder.packet_interval</td><td>each halved</td>"),
             std::string::npos);
   // A run of the point alone says the same.
@@ -259,7 +259,7 @@ TEST_F(what_if_program, the_documentation_says_what_each_run_is_judged_by) {
   EXPECT_EQ(rows, 9U);
 }
 
-TEST_F(what_if_program, refuses_what_cannot_be_relieved) {
+TEST_F(what_if_program, refuses_knobs_that_cannot_be_relieved) {
   const auto refused = [](const std::string& options, const std::string& words) {
     const outcome o = real_hcasim("run message_rate -o out --no-trace --messages 10 " + options);
     EXPECT_EQ(o.status, 2) << options;
@@ -273,8 +273,8 @@ TEST_F(what_if_program, refuses_what_cannot_be_relieved) {
   refused("--what-if 'node0.host software'", "no resource that has one; the knobs of node*.host are: ");
   refused("--what-if 'node0.hca.gpu pipe_busy'", "this resource has no knob; ");
   refused("--what-if key_check.blocking_miss",
-          "node*.hca.key_check.blocking_miss is a flag, of which there is neither twice nor half");
-  refused("--what-if iommu.seed", "node*.iommu.seed is no resource that a run could be short of");
+          "node*.hca.key_check.blocking_miss is a flag, which cannot be doubled or halved");
+  refused("--what-if iommu.seed", "node*.iommu.seed is not a resource that can limit a run");
   refused("--what-if node0.hca.send_queue.turn_interval --set node0.hca.send_queue.turn_interval=1cycle",
           "node*.hca.send_queue.turn_interval = 1 cycle cannot be relieved further; allowed is 1 cycle to 1000 cycles");
 }

@@ -8,9 +8,7 @@ namespace {
 class fault_campaign final : public testbench {
  public:
   [[nodiscard]] std::string_view name() const override { return "fault_campaign"; }
-  [[nodiscard]] std::string_view summary() const override {
-    return "every fault at random times under load: what became of each";
-  }
+  [[nodiscard]] std::string_view summary() const override { return "every fault at random times under load, and its outcome"; }
   void knobs(knob_visitor& k) override {
     k.count("faults", o_.faults, 1, 1e7, "faults in all");
     k.count("between", o_.between, 1, 1e6, "requests that must succeed between two of them");

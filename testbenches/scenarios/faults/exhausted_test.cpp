@@ -24,7 +24,7 @@ void recover(cpu& c) {
 
 class exhausted : public ::testing::TestWithParam<bool> {};
 
-TEST_P(exhausted, what_asks_is_refused_and_what_gives_back_is_not) {
+TEST_P(exhausted, allocations_are_refused_and_releases_succeed) {
   system_config config;
   config.nodes.resize(1);
   config.nodes[0].iommu.enabled = GetParam();

@@ -173,7 +173,7 @@ void break_device(cpu& c, node& n) {
   }
 }
 
-TEST(coming_back, what_a_program_sees) {
+TEST(coming_back, a_program_gets_errors_and_an_event) {
   system_config config;
   watch_closely(config);
   config.nodes.resize(1);

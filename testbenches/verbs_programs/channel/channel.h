@@ -1,6 +1,7 @@
-// How one thread of a program asks the simulator, and waits for the answer: a page of shared memory that the program makes and
-// hands over when the thread connects. One side at a time owns everything but the counts: the program from an answer to its
-// next request, the simulator in between. What the program writes is not to be trusted: copy it, then check it.
+// The channel between one thread of a program and the simulator: a page of shared memory for requests and answers. The program
+// makes the page and hands the page over when the thread connects. Everything but the atomic members belongs to one side at a
+// time: to the simulator from a request to its answer, otherwise to the program. The simulator trusts no value in the page: it
+// copies each value, then checks the copy.
 #pragma once
 
 #include <atomic>
@@ -21,35 +22,37 @@ struct page {
   std::atomic<std::uint32_t> answers;
   std::atomic<std::uint32_t> simulator_sleeps;
   std::atomic<std::uint32_t> program_sleeps;
-  std::atomic<std::uint32_t> overtaken;   // another thread was answered since it has asked: it need not look for its own answer
-  std::atomic<std::uint32_t> beats;       // looks at the clock: tells a loop that reads it from one that reads memory
-  std::atomic<std::uint32_t> unprovable;  // the simulator has given up proving that the thread waits: it is to ask for sleep
-  std::atomic<std::uint32_t> watches;     // it has turned in loops that wait, and watches itself for more of them
-  std::atomic<std::uint32_t> listens;     // it handles the simulator's signal
-  std::atomic<std::uint32_t> begets;      // it sleeps until the machine has begun a thread or process for it, or ended one
+  std::atomic<std::uint32_t>
+      overtaken;  // 1 = another thread was answered after this request: the program need not look for its own answer
+  std::atomic<std::uint32_t> beats;  // reads of the clock: tell a loop over the clock from a loop over memory
+  std::atomic<std::uint32_t>
+      unprovable;                      // 1 = the simulator found no proof that the thread waits: the thread is to ask for sleep
+  std::atomic<std::uint32_t> watches;  // 1 = the thread has waited in loops, and watches itself for further loops
+  std::atomic<std::uint32_t> listens;  // 1 = the thread handles the simulator's signal
+  std::atomic<std::uint32_t> begets;   // 1 = the thread sleeps until the machine has begun or ended a thread or process
   std::uint32_t what;
-  std::int32_t error;                         // of the answer: an errno value
-  std::uint32_t sent;                         // since the last answer the thread has written to descriptors
-  std::uint32_t signalled;                    // and has sent signals
-  std::atomic<std::uint32_t> machine_clocks;  // how often it has read a clock of the machine's
-  std::uint64_t waking;                       // signals that the thread holds back until it is answered: they end a sleep
+  std::int32_t error;                         // errno value of the answer
+  std::uint32_t sent;                         // 1 = the thread has written to descriptors since the last answer
+  std::uint32_t signalled;                    // 1 = the thread has sent signals since the last answer
+  std::atomic<std::uint32_t> machine_clocks;  // how often the thread has read a clock of the machine
+  std::uint64_t waking;                       // signals that end a sleep: the thread holds them back until the answer
   std::uint64_t spent;                        // ps of simulated time that the thread has used up since the last answer
   std::uint64_t now;                          // ps: the thread's time when it was answered
-  std::uint64_t horizon;                      // ps: how far it may run ahead of `now` by itself
+  std::uint64_t horizon;                      // ps: how far the thread may run ahead of `now` by itself
   alignas(64) std::byte arguments[argument_bytes];
   alignas(64) std::byte data[data_bytes];
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
-// The message of a thread on the socket when it connects, with the page's descriptor beside it.
+// The first message of a thread, sent when the thread connects. The page's descriptor goes with the message.
 struct hello {
   std::uint32_t magic;
   std::uint32_t version;
   std::int32_t process;
   std::int32_t thread;
   std::int32_t parent;   // process
-  std::int32_t program;  // as its environment says
-  std::int32_t node;     // as well, or its rank among the processes that a launcher has begun
+  std::int32_t program;  // from its environment
+  std::int32_t node;     // from its environment, or its rank among the processes that a launcher has begun
 };
 
 }  // namespace hcasim::channel

@@ -1,4 +1,4 @@
-// The file of the connection manager, and what is written to it.
+// Requests for the connection manager's file.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace hcasim::channel {
 
-// With an eventfd that counts one by one, whose count is that of the events that wait.
+// An eventfd comes with the request. Its count is the number of waiting events, and a read takes one.
 struct open_connections {
   static constexpr request_id number = request_id::open_connections;
   using answer = made;
@@ -17,8 +17,8 @@ struct close_connections {
   using answer = nothing;
   handle file;
 };
-// In `data`: what was written, and behind it what the address in SET_OPTION points to; in the answer: what lies at `address`
-// afterwards. EAGAIN: there is no event.
+// `data` of the request: the bytes that the program wrote, then the bytes at the address in SET_OPTION. `data` of the answer:
+// the bytes for `address`. EAGAIN = there is no event.
 struct manage_connections {
   static constexpr request_id number = request_id::manage_connections;
   struct answer {
@@ -26,7 +26,7 @@ struct manage_connections {
     std::uint32_t bytes;
   };
   handle file;
-  handle other;  // the file that MIGRATE_ID's descriptor is
+  handle other;  // the file of MIGRATE_ID's descriptor
   std::uint32_t written, option;
 };
 

@@ -7,8 +7,8 @@
 
 namespace hcasim::channel {
 
-// With the write end of the pipe whose tokens say that an asynchronous event is there, and the file that stands for the
-// context.
+// Two descriptors come with the request. The first is the write end of a pipe, which gets a token for each asynchronous event.
+// The second is the file that stands for the context.
 struct open_device {
   static constexpr request_id number = request_id::open_device;
   struct answer {

@@ -11,8 +11,8 @@
 namespace hcasim::channel {
 namespace {
 
-// A look takes some 25 ns. The other side runs on another processor, if one is free, and most answers come within a few
-// microseconds; on a busy machine it has to wait for this one.
+// A look takes some 25 ns. Most answers come within a few microseconds if the other side has a processor of its own. On a busy
+// machine the other side has to wait for the processor of this one.
 constexpr std::uint32_t most_looks = 2000;
 constexpr std::uint32_t least_looks = 20;
 constexpr std::uint32_t probe_every = 64;
@@ -31,8 +31,8 @@ void wake(std::atomic<std::uint32_t>& count) {
   ::syscall(SYS_futex, word(count), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-// Twice as long as it has ever taken, and a little shorter each time that was for nothing, but for a try now and then: one long
-// wait among short ones says nothing of the next. `vain`: there is no use in looking.
+// Looks twice as long as the longest successful look. A look in vain shortens the next by an eighth. Each 64th looks as long as
+// allowed, because one long wait among short ones says nothing of the next. `vain` not 0 = there is no use in looking.
 bool look_for(const std::atomic<std::uint32_t>& count, std::uint32_t old, const std::atomic<std::uint32_t>* vain,
               impatience& how) {
   const bool probes = ++how.waits % probe_every == 0;
@@ -49,7 +49,7 @@ bool look_for(const std::atomic<std::uint32_t>& count, std::uint32_t old, const 
   return false;
 }
 
-// Until `count` is no longer `old`; false = it still is.
+// Waits until `count` is no longer `old`. False = the time is over.
 bool wait_change(std::atomic<std::uint32_t>& count, std::uint32_t old, std::atomic<std::uint32_t>& sleeps,
                  const std::atomic<std::uint32_t>* vain, impatience& how, std::chrono::nanoseconds at_most) {
   if (look_for(count, old, vain, how)) return true;

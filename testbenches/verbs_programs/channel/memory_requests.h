@@ -57,7 +57,7 @@ struct dealloc_mw {
   using answer = nothing;
   handle mw;
 };
-// The keys are those of the program's structs: adapters are told these, and a program may compose them.
+// The keys come from the program's structs: an adapter gets them from there, and a program may compose them.
 struct bind_info {
   handle mr;
   std::uint64_t address, length;

@@ -1,4 +1,4 @@
-// Whether the library can come into a program: both ends look.
+// Tells whether the library can enter a program. Simulator and library both ask.
 #pragma once
 
 namespace hcasim::channel {

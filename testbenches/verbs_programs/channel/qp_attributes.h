@@ -1,5 +1,5 @@
-// A QP's attributes between the channel and ibv_qp_attr, which is libibverbs' on one side and the driver model's on the other:
-// the members have the same names. Each stands here once, for both ways.
+// A QP's attributes in the channel and in ibv_qp_attr. The program has libibverbs' ibv_qp_attr, the simulator the driver
+// model's, and both have members of the same names. Each attribute stands here once, for both directions.
 #pragma once
 
 #include <type_traits>

@@ -22,7 +22,7 @@ struct create_qp {
   capacities cap;
   std::uint32_t type, signal_all;
 };
-// The target of packets, and the content of the GRH of a sender that has one.
+// The target of packets, and the content of the GRH if there is one.
 struct route {
   std::uint8_t gid[16];
   std::uint32_t flow_label;
@@ -70,7 +70,7 @@ struct receive_request {
   std::uint32_t segments;
 };
 struct posted {
-  std::uint32_t requests;  // how many were taken, from the first on
+  std::uint32_t requests;  // number of requests taken, from the first on
 };
 struct post_send {
   static constexpr request_id number = request_id::post_send;

@@ -1,4 +1,4 @@
-// The requests by number, and what many of them have in common. Objects are handles, 0 is none.
+// The requests by number, and their common parts. Objects are handles; 0 = none.
 #pragma once
 
 #include <cstdint>
@@ -79,8 +79,8 @@ enum class request_id : std::uint32_t {
 };
 
 using handle = std::uint64_t;
-// The upper bits of a handle count the slots of its kind, and are what others name the object by; the lower ones tell its lives
-// apart.
+// The upper bits of a handle number the slots of its kind, and are the object's number for others. The lower bits tell apart
+// the objects that had the slot one after another.
 inline constexpr unsigned life_bits = 24;
 inline std::uint32_t number_of(handle h) {
   return static_cast<std::uint32_t>(h >> life_bits);
@@ -98,7 +98,7 @@ struct key_answer {
   std::uint32_t lkey;
   std::uint32_t rkey;
 };
-struct events_answer {  // of an object that is gone: how many of its events the program was given
+struct events_answer {  // events of a destroyed object that the program has taken
   std::uint32_t completion;
   std::uint32_t async;
 };

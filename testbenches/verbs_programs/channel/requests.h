@@ -1,4 +1,4 @@
-// Requests of a program: one struct a request, with its number and the struct that answers it. Objects are handles, 0 is none.
+// Requests of a program. Each request is a struct with a number and the struct of its answer. Objects are handles (0 = none).
 // Enumerators and bits are those of <infiniband/verbs.h>; `user` comes back with events and means nothing to the simulator.
 #pragma once
 

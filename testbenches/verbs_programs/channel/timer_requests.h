@@ -1,4 +1,4 @@
-// Timers that are files (timerfd): the simulator counts in an eventfd when one expires.
+// Timer files (timerfd): the simulator counts in an eventfd when a timer expires.
 #pragma once
 
 #include <cstdint>
@@ -19,19 +19,19 @@ struct close_timer {
 };
 struct set_timer {
   static constexpr request_id number = request_id::set_timer;
-  struct answer {  // as it was before; ps
+  struct answer {  // the timer before; ps
     std::uint64_t left;
     std::uint64_t interval;
   };
   handle timer;
-  std::uint64_t first;     // ps from now; 0 = it stops
+  std::uint64_t first;     // ps from now; 0 = the timer stops
   std::uint64_t interval;  // ps
-  std::uint32_t changes;   // 0 = it is only asked for
+  std::uint32_t changes;   // 0 = the timer is only queried
 };
 struct read_timer {
   static constexpr request_id number = request_id::read_timer;
   struct answer {
-    std::uint64_t expired;  // since it was set or read last
+    std::uint64_t expired;  // expiries since the last set or read
   };
   handle timer;
 };

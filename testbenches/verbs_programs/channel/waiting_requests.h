@@ -11,7 +11,7 @@ struct clock {
   static constexpr request_id number = request_id::clock;
   using answer = nothing;
 };
-// `signals` of those that sleep: bit n - 1 is set when signal n, once it waits for the thread, ends the sleep.
+// `signals`, here and below: bit n - 1 is set if a pending signal n ends the sleep.
 struct sleep {
   static constexpr request_id number = request_id::sleep;
   using answer = nothing;
@@ -31,8 +31,8 @@ struct wait_descriptors {
   std::uint64_t timeout;  // ps
   std::uint64_t signals;
 };
-// Waits until another thread of the program or its family has run. `again`: it has looked since the last time, and found no
-// change: that it ran means nothing to others who wait.
+// Waits until another thread of the program or its family has run. `again` = 1: the thread has looked since its last wait and
+// found no change, so its run is no news for others that wait.
 struct wait_others {
   static constexpr request_id number = request_id::wait_others;
   struct answer {
@@ -51,7 +51,7 @@ struct thread_ends {
   static constexpr request_id number = request_id::thread_ends;
   using answer = nothing;
 };
-// Processor time, in ps of simulated time: a thread uses it while it asks for anything but sleep, and looks at clocks.
+// Processor time in ps of simulated time. A thread uses processor time when it reads clocks, and in each request but sleep.
 struct query_usage {
   static constexpr request_id number = request_id::query_usage;
   struct answer {

@@ -18,7 +18,7 @@ constexpr std::uint32_t no_device = ~std::uint32_t{0};
 struct path {
   std::uint32_t from;
   std::uint32_t to;
-  std::uint16_t source_lid;  // 0 of RoCE, as the next
+  std::uint16_t source_lid;  // 0 = RoCE, for both LIDs
   std::uint16_t destination_lid;
   std::uint8_t mtu;
   std::uint8_t rate;
@@ -44,7 +44,7 @@ std::uint64_t guid_of(const identifier& id, const network& net) {
   return id.on_device() ? htobe64(net.port_of(id.of->node).guid) : 0;
 }
 
-// With sockaddr_in6's room, which any IP address has.
+// Writes an address into the room of sockaddr_in6, which holds any IP address.
 void put_ip(const endpoint& e, std::uint16_t space, const network& net, sockaddr_in6& out) {
   __kernel_sockaddr_storage a;
   write_address(e, space, net, a);

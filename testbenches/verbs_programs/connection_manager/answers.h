@@ -17,10 +17,10 @@ struct path_answer {
 };
 path_answer paths_of(const identifier& id, const network& net);
 
-// The way to a node, as an address.
+// Writes the way to a node as an address.
 void put_route(ib_uverbs_ah_attr& to, std::uint32_t node, const network& net);
 
-// Returns the attributes of its queue pair on the way to a state. 0 or an errno value.
+// Puts into `out` the attributes that the queue pair needs for a change to `qp_state`. Returns 0 or an errno value.
 int qp_attributes_of(const identifier& id, std::uint32_t qp_state, const network& net, ib_uverbs_qp_attr& out);
 
 }  // namespace hcasim::applications::cm

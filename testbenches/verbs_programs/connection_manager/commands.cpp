@@ -155,7 +155,7 @@ int init_qp_attr(work& w, const rdma_ucm_init_qp_attr& in, identifier& id) {
   return w.put(in.response, out);
 }
 
-// An older program has room for less.
+// Takes an event. An older program has room for a shorter struct.
 int get_event(work& w, const rdma_ucm_get_event& in) {
   constexpr std::size_t least = offsetof(rdma_ucm_event_resp, reserved);
   if (w.room < least) return ENOSPC;
@@ -208,7 +208,7 @@ int join(work& w, const Join& in, identifier& id, std::optional<endpoint> to) {
 int join_ip(work& w, const rdma_ucm_join_ip_mcast& in, identifier& id) {
   return join(w, in, id, address_in(w, in.addr, sizeof in.addr));
 }
-// One that only sends is a member here as any other.
+// Joins a group. A member that only sends is treated as any other member.
 int join_group(work& w, const rdma_ucm_join_mcast& in, identifier& id) {
   if (in.join_flags >= RDMA_MC_JOIN_FLAG_RESERVED) return EINVAL;
   return join(w, in, id, address_in(w, in.addr, in.addr_size));

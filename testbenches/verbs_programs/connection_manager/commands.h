@@ -1,4 +1,4 @@
-// Programs' writes to the file: a header, and a command as <rdma/rdma_user_cm.h> has it. Nothing in it is to be trusted.
+// Programs' writes to the file: a header, and a command of <rdma/rdma_user_cm.h>. No value in a write is trusted.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct command_result {
 };
 inline constexpr std::size_t most_answer_bytes = 1024;
 
-// EAGAIN: GET_EVENT, and there is none.
+// Runs one command. EAGAIN = GET_EVENT found no event.
 command_result execute(manager& m, file& f, const command& c, std::span<std::byte, most_answer_bytes> answer);
 
 }  // namespace hcasim::applications::cm

@@ -21,7 +21,7 @@ TEST(connection_manager, addresses_of_every_family) {
   }
 }
 
-// Commands of a program that writes what it likes: each gets an answer, and nothing is left when it has gone.
+// Each of a program's random commands gets an answer, and nothing is left when the program has gone.
 void fuzz(std::uint64_t seed) {
   random_stream r(seed, "commands");
   listed_network net;

@@ -1,4 +1,4 @@
-// The connection manager alone: two nodes, a network that is a list, and programs that do what they like.
+// The connection manager alone, with two nodes and a network that is a list. Programs may write anything.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ class listed_network : public network {
     return {0x100 + node, static_cast<std::uint16_t>(node + 1), static_cast<std::uint8_t>(5 - node), 16, ethernet};
   }
   void later(ps delay, std::function<void()> what) override { due_.emplace(now_ + delay, std::move(what)); }
-  // Until nothing is left, or the time has come.
+  // Runs all that is due until a time, or until nothing is left.
   void run(ps until = never) {
     while (!due_.empty() && due_.begin()->first <= until) {
       now_ = due_.begin()->first;
@@ -109,7 +109,7 @@ struct program {
     EXPECT_EQ(write(RDMA_USER_CM_CMD_INIT_QP_ATTR, rdma_ucm_init_qp_attr{0, id, state}), 0);
     return answered<ib_uverbs_qp_attr>();
   }
-  // The next event; its kind is ~0 when there is none.
+  // Takes the next event. Kind ~0 = there is none.
   rdma_ucm_event_resp event() {
     const int error = write(RDMA_USER_CM_CMD_GET_EVENT, rdma_ucm_get_event{0});
     EXPECT_TRUE(error == 0 || error == EAGAIN);
@@ -142,7 +142,7 @@ struct world {
     EXPECT_EQ(server.listen(id, backlog), 0);
     return id;
   }
-  // Up to the request, which the server has not seen yet.
+  // Goes up to the connection request, which the server has not seen yet.
   std::uint32_t caller(std::uint16_t space = RDMA_PS_TCP, std::uint8_t qp_type = 0) {
     const std::uint32_t id = client.create(space, qp_type);
     EXPECT_EQ(client.resolve(id, 0, 7000), 0);

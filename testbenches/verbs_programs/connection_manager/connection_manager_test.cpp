@@ -26,7 +26,7 @@ TEST(connection_manager, each_message_takes_its_time) {
   EXPECT_EQ(request.param.conn.private_data_len, 56);
 }
 
-// The first PSN that one side expects is the one that the other sends; the requests that one may have are those the other can
+// Each side expects as first PSN the one that the other side sends. A side has no more READs in flight than the other can
 // answer.
 TEST(connection_manager, both_sides_are_given_attributes_that_fit) {
   world w;
@@ -50,7 +50,7 @@ TEST(connection_manager, both_sides_are_given_attributes_that_fit) {
   EXPECT_EQ(a_sends.retry_cnt, 7);
 }
 
-// Each side of XRC has the attributes that its type of QP needs, whatever its program sets of the others.
+// Each side of XRC has exactly the attributes of its type of QP, even if its program sets other ones.
 TEST(connection_manager, an_initiator_and_a_target) {
   world w;
   const auto [active, passive] = w.connected(RDMA_PS_IB, xrc_initiator_qp, xrc_target_qp);
@@ -89,7 +89,7 @@ TEST(connection_manager, routes_of_roce) {
   EXPECT_EQ(w.m.lid_of_group(fabric_group(g)), w.m.lid_of_group(fabric_group(g)));
 }
 
-TEST(connection_manager, who_is_asked_to_disconnect_answers) {
+TEST(connection_manager, a_disconnect_request_is_answered) {
   world w;
   const auto [active, passive] = w.connected();
   EXPECT_EQ(w.client.disconnect(active), 0);
@@ -159,7 +159,7 @@ TEST(connection_manager, a_rejection_says_why) {
   EXPECT_EQ(e.param.conn.private_data[0], 7);
 }
 
-// Each side may end at any moment; the other one hears of it, and nothing is left.
+// Either side may end at any moment: the other side gets an event, and nothing is left.
 TEST(connection_manager, a_program_that_ends_in_the_middle) {
   for (int steps = 0; steps < 40; ++steps) {
     for (const bool server_ends : {false, true}) {

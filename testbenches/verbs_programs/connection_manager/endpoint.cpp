@@ -33,8 +33,8 @@ std::uint32_t node_of(const in6_addr& a, std::uint32_t self) {
   return node_of(ntohl(v4));
 }
 
-// The group of an IP address as IPoIB has it, with the mark of RDMA CM (ip_ib_mc_map and cma_set_mgid of Linux): scope, what it
-// stands for, the default partition, and the low bits.
+// The group GID of an IP address has the form of IPoIB with the mark of RDMA CM (ip_ib_mc_map and cma_set_mgid of Linux). Its
+// parts are the scope, the kind of address, the default partition, and the low bits of the address.
 constexpr std::uint8_t link_local = 0x12;
 constexpr std::uint8_t of_ipv4[] = {0xff, link_local, 0x40, 0x01, 0xff, 0xff};
 constexpr std::uint8_t of_ipv6[] = {0xff, link_local, 0x60, 0x01, 0xff, 0xff};
@@ -54,7 +54,7 @@ gid group_of(const in6_addr& a) {
   return g;
 }
 
-// A group that a subnet administrator has given out as an IPv6 address stays as it is (cma_set_mgid).
+// An IPv6 address that a subnet administrator has given out is the group's GID itself (cma_set_mgid).
 bool is_group_gid(const in6_addr& a) {
   return (a.s6_addr[1] & 0xf0) == 0x10 && a.s6_addr[2] == 0xa0 && a.s6_addr[3] == 0x1b;
 }

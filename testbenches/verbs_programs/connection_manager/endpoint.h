@@ -1,5 +1,5 @@
-// Addresses as programs write them: a node by its IPv4 address (127.0.0.1 is node0), the same as an IPv6 address, or its GID;
-// a multicast group by any of the three.
+// Addresses as programs write them. A node has an IPv4 address (127.0.0.1 is node0), the same address in IPv6, and a GID. A
+// multicast group has an address of each kind, too.
 #pragma once
 
 #include <linux/socket.h>
@@ -21,7 +21,7 @@ struct endpoint {
   std::uint16_t family = 0;  // AF_INET, AF_INET6 or AF_IB; 0 = none
   std::uint32_t node = any_node;
   std::uint16_t port = 0;
-  gid group{};  // of a group, which is no node; otherwise zeros
+  gid group{};  // the group's GID; zeros = this is a node
 
   [[nodiscard]] bool is_group() const { return group[0] == 0xff; }
 };
@@ -39,16 +39,16 @@ struct ib_sockaddr {
   std::uint64_t scope;
 };
 
-// Tells which of a port's GIDs leads to it by RDMA CM: of RoCE the one of its IP address.
+// Returns the GID by which RDMA CM reaches a port: for RoCE the GID of its IP address.
 gid gid_of(std::uint32_t node, const network& net);
-// Returns the node that has the GID, by its GUID or its IPv4 address; any_node of zeros, otherwise unknown_node.
+// Returns the node with this GID, which holds its GUID or IPv4 address. GID of zeros = any_node; no such node = unknown_node.
 std::uint32_t node_of(const gid& g, const network& net);
-// Returns the group that a fabric knows by this GID: RoCE names one by its IPv4 address. Zeros: the GID names no group.
+// Returns the fabric's GID for this group: RoCE names a group by its IPv4 address. Zeros = the GID names no group.
 gid fabric_group(const gid& g);
 
 // Reads an address; none = of no known family, or cut short. `self`: the node of the program, which loopback addresses mean.
 std::optional<endpoint> read_address(const void* address, std::size_t bytes, std::uint32_t self, const network& net);
-// Returns how many bytes it takes. `space`: of ports, which a service identifier begins with.
+// Writes an address and returns its size in bytes. `space`: the port space, with which a service identifier begins.
 std::size_t write_address(const endpoint& e, std::uint16_t space, const network& net, __kernel_sockaddr_storage& out);
 
 }  // namespace hcasim::applications::cm

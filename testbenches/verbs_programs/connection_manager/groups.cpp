@@ -1,4 +1,4 @@
-// Multicast groups, as a subnet manager keeps them: each has a multicast LID from the first who joins to the last who leaves.
+// Multicast groups, as a subnet manager keeps them: a group has a multicast LID from the first join to the last leave.
 #include <algorithm>
 #include <cerrno>
 
@@ -76,7 +76,7 @@ int manager::leave(file& f, std::uint32_t number, std::uint32_t& events_reported
   return 0;
 }
 
-// The identifier will not hear of events that it was not told yet.
+// Events of this membership that the program has not taken are dropped.
 void manager::end(std::uint32_t number) {
   const auto m = members_.find(number);
   file& f = *at(m->second.of)->of;

@@ -65,7 +65,7 @@ TEST(connection_manager, groups_are_joined_and_left) {
   ASSERT_EQ(again, 0);
   w.net.run();
   EXPECT_EQ(w.server.event().param.ud.ah_attr.dlid, 0xc000) << "it was given back";
-  // A member that leaves, or goes, before it has heard hears nothing.
+  // A member that leaves or is destroyed before its event gets no event.
   const auto [quick, fifth] = join(w.server, a, 5003, 0xef0a0b0d);
   ASSERT_EQ(quick, 0);
   EXPECT_EQ(leave(w.server, fifth), 0);
@@ -77,7 +77,7 @@ TEST(connection_manager, groups_are_joined_and_left) {
   EXPECT_EQ(w.server.event().event, nothing);
   EXPECT_EQ(leave(w.server, fourth), ENOENT) << "it went with its identifier";
 
-  // Groups that cannot be joined, and identifiers that cannot join.
+  // Some groups cannot be joined, and some identifiers cannot join.
   const std::uint32_t early = w.client.create(RDMA_PS_UDP);
   EXPECT_EQ(join(w.client, early, 1, 0xef010203).first, EINVAL) << "on no device yet";
   EXPECT_EQ(join(w.client, b, 1, 0x7f000001).first, EINVAL) << "a node";

@@ -1,5 +1,5 @@
-// The life of an identifier of the connection manager, from its address to its end: the steps of RDMA CM, and behind them the
-// states of IBTA 12.9 (REQ, REP, RTU, REJ, DREQ, DREP) and of service look-up (SIDR). Plain C++.
+// The life of an identifier of the connection manager, from its address to its end. First come the steps of RDMA CM, then the
+// states of IBTA 12.9 (REQ, REP, RTU, REJ, DREQ, DREP) and of the service lookup (SIDR). Plain C++.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ enum class id_life : std::uint8_t {
   connected,
   disconnect_sent,
   disconnect_received,
-  answered,  // a datagram service: both sides know what they need
+  answered,  // a datagram service: both sides know each other's queue pair
   over,
 };
 enum class id_mark : std::uint8_t { datagram };
@@ -70,7 +70,7 @@ enum rejection_reason : std::uint16_t { timed_out = 4, invalid_service = 8, by_c
 enum answer_status : std::uint16_t { service_found = 0, service_unsupported = 1, service_rejected = 2 };
 
 [[nodiscard]] bool possible(id_state s, id_event e);
-// Throws std::logic_error: not in this state.
+// Returns the state after `e`. Throws std::logic_error if `e` is not possible in `s`.
 [[nodiscard]] id_state step(id_state s, id_event e);
 
 // The message to the peer when the identifier is destroyed.
@@ -80,7 +80,7 @@ struct farewell {
 };
 [[nodiscard]] std::optional<farewell> farewell_of(id_state s);
 
-// It has asked for a connection, or been asked.
+// Tells whether the identifier has asked for a connection, or has been asked.
 [[nodiscard]] bool has_begun(id_state s);
 
 }  // namespace hcasim::applications::cm

@@ -30,7 +30,7 @@ TEST(connection_manager, two_programs_on_one_port) {
   EXPECT_EQ(other.bind(other.create(RDMA_PS_UDP), any_node, 7000), 0) << "it was given back";
 }
 
-// A request that finds no room comes again, until its sender gives up.
+// A request that finds a full backlog is sent again, until its sender gives up.
 TEST(connection_manager, a_full_backlog) {
   manager_config c;
   c.request_retry = 1_ms;
@@ -58,8 +58,8 @@ TEST(connection_manager, a_full_backlog) {
   EXPECT_NE(second, third);
 }
 
-// Events that were not taken go with their identifier, and requests that the program did not see are rejected.
-TEST(connection_manager, a_listener_that_goes_takes_what_waits_along) {
+// The end of an identifier drops its waiting events, and rejects requests that the program has not seen.
+TEST(connection_manager, a_destroyed_listener_rejects_waiting_requests) {
   world w;
   const std::uint32_t l = w.listener();
   const std::uint32_t id = w.caller();
@@ -94,7 +94,7 @@ TEST(connection_manager, an_identifier_moves_with_its_events) {
   EXPECT_EQ(w.client.disconnect(id), EINVAL) << "another file's";
 }
 
-TEST(connection_manager, names_of_nothing) {
+TEST(connection_manager, commands_to_missing_identifiers_are_refused) {
   world w;
   EXPECT_EQ(w.client.disconnect(12345), ENOENT);
   const std::uint32_t id = w.client.create();

@@ -50,7 +50,7 @@ void manager::close(file& f) {
   for (;;) {
     const auto one = std::find_if(identifiers_.begin(), identifiers_.end(), its);
     if (one == identifiers_.end()) break;
-    destroy(one->second);  // which may take others along
+    destroy(one->second);  // may destroy further identifiers
   }
   files_.remove_if([&f](const file& x) { return &x == &f; });
 }
@@ -111,7 +111,7 @@ std::uint32_t manager::destroy(identifier& id) {
     if (m.of == id.number) joined.push_back(number);
   }
   for (const std::uint32_t number : joined) end(number);
-  std::vector<std::uint32_t> unseen;  // requests that the program will not hear of
+  std::vector<std::uint32_t> unseen;  // requests whose events are dropped
   int fewer = 0;
   id.of->events.remove_if([&](const event& e) {
     if (e.about != id.number) return false;
@@ -148,13 +148,14 @@ std::uint32_t manager::migrate(identifier& id, file& to) {
   return id.events_reported;
 }
 
-// A port belongs to one identifier at a time, or to all that said that they share it, as long as none of them listens there.
+// A port belongs to one identifier at a time. Identifiers with `reuse_port` share a port as long as none of them listens.
 bool manager::take_port(identifier& id) {
   const auto free = [&](std::uint16_t port) {
     return std::none_of(identifiers_.begin(), identifiers_.end(), [&](const auto& other) {
       const identifier& o = other.second;
       const bool shared = id.reuse_port && o.reuse_port && o.state.life != id_life::listening;
-      const bool holds = o.state.life != id_life::idle && !o.passive;  // those that came of a listener share its port
+      const bool holds =
+          o.state.life != id_life::idle && !o.passive;  // a listener shares its port with identifiers that its requests made
       return &o != &id && holds && !shared && o.of->node == id.of->node && o.space == id.space && o.source.port == port;
     });
   };
@@ -277,7 +278,7 @@ int manager::reject(identifier& id, std::uint16_t reason, std::span<const std::u
   return 0;
 }
 
-// Asks the peer, or answers it; nothing is wrong with saying it twice.
+// Asks the peer to disconnect, or answers the peer. A second call succeeds and sends nothing.
 int manager::disconnect(identifier& id) {
   if (!has_begun(id.state)) return EINVAL;
   for (const auto& [event, kind] : {std::pair(id_event::send_disconnect, message_kind::disconnect),

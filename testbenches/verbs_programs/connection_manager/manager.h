@@ -1,8 +1,8 @@
-// The connection manager of all nodes, as RDMA CM shows it to programs: files, identifiers in them, and messages that take
-// their time between nodes. What programs ask for gets 0 or an errno value, and what comes of it is an event.
+// The connection manager of all nodes, as RDMA CM shows it to programs. Programs open files and make identifiers in them.
+// Messages between nodes take time. A request returns 0 or an errno value at once, and its outcome is an event.
 #pragma once
 
-#include <netinet/in.h>  // before the kernel's own form of it
+#include <netinet/in.h>  // before the kernel's own definitions
 #include <rdma/rdma_user_cm.h>
 
 #include <array>
@@ -20,8 +20,8 @@
 namespace hcasim::applications::cm {
 
 struct manager_config {
-  ps management{20'000'000};            // of a message between nodes, of asking for an address or a route
-  ps request_retry{4'294'967'296'000};  // until a request that found a full backlog comes again
+  ps management{20'000'000};            // time of a message between nodes, and of a request for an address or route
+  ps request_retry{4'294'967'296'000};  // time until a request that found a full backlog is sent again
 };
 
 inline constexpr std::uint8_t reliable_qp = 2;  // enum ib_qp_type
@@ -47,25 +47,25 @@ enum class happened : std::uint32_t {
 struct event {
   happened what{};
   int status = 0;
-  std::uint32_t fresh = 0;   // an identifier that a request has made
-  std::uint32_t member = 0;  // the membership whose event it is
+  std::uint32_t fresh = 0;   // the identifier that a request has made; 0 = none
+  std::uint32_t member = 0;  // the membership that the event is about; 0 = none
   decltype(rdma_ucm_event_resp::param) param{};
-  std::uint32_t about = 0;  // the identifier whose event it is
+  std::uint32_t about = 0;  // the identifier that the event is about
   std::uint64_t uid = 0;
 };
 
 // A file that a program has opened.
 struct file {
   std::uint32_t node = 0;
-  std::function<void(int)> pending;  // told by how many its events have become more or fewer
+  std::function<void(int)> pending;  // called with the change of the number of events
   std::list<event> events;
 };
 
-// The message about one side's queue pair to the other.
+// One side's queue pair, as the other side is told.
 struct offer {
   std::uint32_t qp_num = 0;
   std::uint32_t qkey = 0;
-  std::uint32_t first_psn = 0;  // that it expects
+  std::uint32_t first_psn = 0;  // the first PSN that this queue pair expects
   std::uint8_t responder_resources = 0;
   std::uint8_t initiator_depth = 0;
   std::uint8_t flow_control = 0;
@@ -77,7 +77,7 @@ struct offer {
 struct identifier {
   std::uint32_t number = 0;
   file* of = nullptr;
-  std::uint64_t uid = 0;  // the program's name for it; 0 = it has not taken it yet
+  std::uint64_t uid = 0;  // the program's name; 0 = the program has not taken the identifier yet
   std::uint16_t space = 0;
   std::uint8_t qp_type = 0;
   bool passive = false;  // a request has made it
@@ -85,9 +85,9 @@ struct identifier {
   endpoint source;
   endpoint destination;
   bool reuse_port = false;
-  std::uint32_t backlog = 0;   // of a listener: how many more requests may wait
-  std::uint32_t listener = 0;  // of one that waits in a backlog
-  std::uint32_t peer = 0;      // its number
+  std::uint32_t backlog = 0;   // of a listener: how many further requests may wait
+  std::uint32_t listener = 0;  // the listener in whose backlog this identifier waits; 0 = none
+  std::uint32_t peer = 0;      // the other side's number
   offer own;
   offer peers;
   std::uint8_t ack_timeout = 0;  // as in a QP; 0 = that of the route
@@ -97,9 +97,9 @@ struct identifier {
   [[nodiscard]] bool on_device() const { return source.node != any_node; }
 };
 
-// The membership of an identifier in a multicast group, from its joining to its leaving.
+// The membership of an identifier in a multicast group, from join to leave.
 struct membership {
-  std::uint32_t of = 0;  // its identifier
+  std::uint32_t of = 0;  // number of the identifier
   std::uint64_t uid = 0;
   gid group{};
   std::uint32_t events_reported = 0;
@@ -112,11 +112,11 @@ class manager {
   file& open(std::uint32_t node, std::function<void(int)> pending);
   void close(file& f);
 
-  // ENOENT: there is none of that number; EINVAL: it is another file's.
+  // Finds an identifier by its number. ENOENT = no identifier has the number; EINVAL = the identifier is in another file.
   int find(file& f, std::uint32_t number, identifier*& out);
 
   int create(file& f, std::uint64_t uid, std::uint16_t space, std::uint8_t qp_type, std::uint32_t& number);
-  // How many of its events the program was given.
+  // Returns how many of its events the program has taken.
   std::uint32_t destroy(identifier& id);
   std::uint32_t migrate(identifier& id, file& to);
   int bind(identifier& id, const endpoint& e);
@@ -129,11 +129,11 @@ class manager {
   int disconnect(identifier& id);
   int establish(identifier& id);  // the program has seen data arrive
   int join(identifier& id, std::uint64_t uid, const endpoint& to, std::uint32_t& number);
-  // Returns the multicast LID of a group. One that none has joined by RDMA CM stays from then on; 0 = all are in use.
+  // Returns the multicast LID of a group; 0 = all are in use. A group without a member by RDMA CM keeps its LID from then on.
   std::uint16_t lid_of_group(const gid& group);
-  // ENOENT: there is none of that number.
+  // Ends a membership. ENOENT = no membership has the number.
   int leave(file& f, std::uint32_t number, std::uint32_t& events_reported);
-  // False = there is none.
+  // Takes the oldest event of a file. False = there is none.
   bool take_event(file& f, rdma_ucm_event_resp& out);
 
   [[nodiscard]] const network& net() const { return network_; }
@@ -176,11 +176,11 @@ class manager {
   std::map<std::uint32_t, identifier> identifiers_;
   std::map<std::pair<std::uint32_t, std::uint16_t>, std::uint16_t> next_port_;  // by node and port space
   std::map<std::uint32_t, membership> members_;
-  std::map<gid, std::pair<std::uint16_t, std::uint32_t>> groups_;  // the multicast LID of each, and how many have joined
+  std::map<gid, std::pair<std::uint16_t, std::uint32_t>> groups_;  // LID and number of members of each group
   std::uint32_t made_ = 0;
 };
 
-// How much private data a program may send with each message: what the specification has room for, less RDMA CM's own header.
+// Returns the bytes of private data that a program may send with a message: the specification's room less RDMA CM's header.
 [[nodiscard]] std::size_t private_room(message_kind kind, std::uint16_t space);
 
 }  // namespace hcasim::applications::cm

@@ -1,4 +1,4 @@
-// Messages between managers: what is sent, what becomes of it where it arrives, and what programs hear of it.
+// Messages between managers: sending, their effects at the destination, and the events that programs get.
 #include <algorithm>
 #include <cerrno>
 
@@ -8,7 +8,7 @@
 namespace hcasim::applications::cm {
 namespace {
 
-// The peer's offer: what it can answer is what this side may ask for.
+// Shows the peer's offer: this side may send as many READs as the peer can answer.
 rdma_ucm_conn_param connection_of(const offer& o) {
   rdma_ucm_conn_param p{};
   p.qp_num = o.qp_num;
@@ -39,7 +39,7 @@ void manager::send(message m) {
   network_.later(config_.management, [this, m] { deliver(m); });
 }
 
-// Events of an identifier that its program has not taken yet are not told: the program cannot name it.
+// A passive identifier gets no event before its program accepts: the program has no name for the identifier yet.
 void manager::tell(identifier& id, event e) {
   if (id.uid == 0 && id.passive && e.fresh == 0) return;
   e.about = id.number;
@@ -70,7 +70,7 @@ event manager::told(const identifier& id, happened what, const message& m) const
 
 identifier* manager::addressee_of(const message& m) {
   if (m.to) return at(m.to);
-  // It was sent before the sender knew of the other side.
+  // The sender of this message did not know the other side's number yet.
   const auto its = [&m](const auto& numbered) { return numbered.second.peer == m.from; };
   const auto found = std::find_if(identifiers_.begin(), identifiers_.end(), its);
   return found == identifiers_.end() ? nullptr : &found->second;
@@ -157,7 +157,7 @@ void manager::deliver_request(const message& m) {
   tell(*l, e);
 }
 
-// Sends it again as after a time-out: the specification has no word for "not now".
+// Sends the request again as after a time-out: the specification has no answer that means "not now".
 void manager::come_again(message m) {
   constexpr int most = 15;
   if (++m.again <= most) {

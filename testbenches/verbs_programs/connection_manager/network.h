@@ -29,7 +29,7 @@ class network {
 
   [[nodiscard]] virtual std::uint32_t nodes() const = 0;
   [[nodiscard]] virtual port port_of(std::uint32_t node) const = 0;
-  // Runs `what` when `delay` has passed; what is due at the same time in the order of the calls.
+  // Runs `what` after `delay`. Actions due at the same time run in the order of the calls.
   virtual void later(ps delay, std::function<void()> what) = 0;
 };
 

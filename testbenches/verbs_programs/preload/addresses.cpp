@@ -101,7 +101,7 @@ in_port_t* port_of(sockaddr_storage& a) {
   return (ntohl(v4) & ~low_byte) == here().network ? &in6.sin6_port : nullptr;
 }
 
-// The system would draw a port; the first that is free is the same in the next run.
+// Binds to the first free port, which is the same in every run. The system would draw a random port.
 int bind_to_free_port(int fd, sockaddr_storage& a, socklen_t length) {
   constexpr std::uint32_t first = 32768;
   constexpr std::uint32_t last = 60999;

@@ -1,5 +1,5 @@
-// Each run has addresses of its own on the machine's loopback: what a program calls 127.0.0.n is 127.x.y.n. So runs do not
-// meet, and programs bind the ports that they like.
+// Addresses of a run on the machine's loopback: a program's 127.0.0.n is 127.x.y.n there, with x and y of this run alone. So
+// runs do not meet, and programs may bind any port.
 #pragma once
 
 #include <netinet/in.h>
@@ -7,7 +7,7 @@
 
 namespace hcasim::preload {
 
-// The address that is meant when a program names one.
+// The machine's address for a program's address.
 class own_address {
  public:
   own_address(const sockaddr* a, socklen_t length);
@@ -21,10 +21,10 @@ class own_address {
   socklen_t length_;
 };
 
-// A socket that has no address yet gets one of its node, and a port that is the same in every run.
+// Binds a socket without an address to its node's address and a port, which is the same in every run.
 void bind_before_connecting(int fd, const sockaddr* to, socklen_t length);
 
-// The other way round, in place.
+// Turns the machine's address into the program's, in place.
 void show_address(sockaddr* a, socklen_t length);
 
 }  // namespace hcasim::preload

@@ -26,7 +26,7 @@
 namespace hcasim::preload {
 namespace {
 
-// A socket's SO_RCVTIMEO or SO_SNDTIMEO; forever: it has none, or is no socket.
+// Returns a socket's SO_RCVTIMEO or SO_SNDTIMEO; forever = there is none, or this is not a socket.
 std::uint64_t limit_of(int fd, short events) {
   timeval t{};
   socklen_t length = sizeof t;
@@ -36,7 +36,7 @@ std::uint64_t limit_of(int fd, short events) {
   return ps == 0 ? channel::forever : ps;
 }
 
-// Before a call on a descriptor that would sleep. False = it ends with errno.
+// Prepares a call that would sleep on a descriptor. False = the call ends with errno.
 bool before(int fd, short events, bool sleeps = true) {
   connection* c = mine();
   if (!c) return true;
@@ -65,7 +65,7 @@ bool before_send(int fd, int flags) {
   return true;
 }
 
-// Whether a receive waits for all that it asks for, of a stream: one call of the system would sleep for the rest.
+// Tells whether a receive from a stream waits for all its bytes: one call of the system would sleep for the rest.
 bool in_pieces(int fd, int flags) {
   if (!(flags & MSG_WAITALL) || (flags & (MSG_DONTWAIT | MSG_PEEK)) || !mine() || !may_sleep(fd)) return false;
   int type = 0;
@@ -174,7 +174,7 @@ HCASIM_PUBLIC int recvmmsg(int fd, mmsghdr* messages, unsigned n, int flags, tim
   if (!mine()) return real(flags);
   if (!before_receive(fd, flags)) return -1;
   if ((flags & MSG_DONTWAIT) || !may_sleep(fd)) return real(flags);
-  // Those that are there, or each when it comes; the limit is looked at between two.
+  // Takes the messages that are there, or waits for each. The time limit counts only between messages.
   std::uint64_t begin = 0;
   std::uint64_t now = 0;
   look_at_clock(begin);

@@ -1,4 +1,4 @@
-// Calls that sleep in the kernel: they are tried without sleeping first, and sleep in simulated time otherwise.
+// Calls that sleep in the kernel: each is first tried without a sleep, and then sleeps in simulated time.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@ namespace hcasim::preload {
 
 // Takes one token from a pipe, sleeping for it unless the descriptor says otherwise. False = none, with errno.
 bool take_token(int fd);
-// Whether calls on it are meant to sleep.
+// Tells whether calls on the descriptor may sleep.
 bool may_sleep(int fd);
-// Sleeps until a descriptor is ready, which it is not. 0, or the errno value with which the call ends: EINTR, EAGAIN when the
-// socket's own limit of time is over.
+// Sleeps until a descriptor, not ready now, is ready. Returns 0, or the errno value of the call: EINTR, or EAGAIN when the
+// socket's own time limit is over.
 int sleep_until_ready(int fd, short events);
 // Sleeps until one of the signals waits or the time (ps) is over.
 void wait_for_signals(std::uint64_t timeout, std::uint64_t signals);

@@ -1,4 +1,4 @@
-// Threads of C11: those of POSIX by other names. The C library's own would sleep inside of it.
+// Threads of C11, which are POSIX threads by other names. The C library's own functions would sleep inside the library.
 #include <pthread.h>
 #include <threads.h>
 

@@ -52,7 +52,7 @@ bool look_at_clock(std::uint64_t& ps) {
   connection* c = mine();
   if (!c) return false;
   static const std::uint64_t cost = setting("HCASIM_CLOCK_READ", 25000);
-  // This thread alone writes it.
+  // Only this thread writes `beats`.
   c->page->beats.store(c->page->beats.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   c->spent += cost;
   c->page->spent = c->spent;  // the thread may end without another request

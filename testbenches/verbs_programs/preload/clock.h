@@ -1,22 +1,22 @@
-// Clocks that a program looks at are the simulated one. A look costs its thread time; it asks the simulator only when it has
-// run ahead for so long that another thread might have acted.
+// Clocks of programs show simulated time. A read costs the thread time. The thread asks the simulator only when another thread
+// might have acted since its last request.
 #pragma once
 
 #include <cstdint>
 
 namespace hcasim::preload {
 
-// ns of CLOCK_REALTIME at a simulated time (ps).
+// Returns CLOCK_REALTIME in ns at a simulated time (ps).
 std::uint64_t date_of(std::uint64_t ps);
 
-// ps since the host began, at a simulated time.
+// Returns the ps since the host began, at a simulated time.
 std::uint64_t uptime_of(std::uint64_t ps);
 
-// The calling thread's time after a look at the clock; false = there is no simulator.
+// Reads the calling thread's time, and charges the read. False = there is no simulator.
 bool look_at_clock(std::uint64_t& ps);
-// From here on reading the time-stamp counter traps, in this thread and those that it makes.
+// Makes reads of the time-stamp counter trap from now on, in this thread and its later children.
 void trap_time_stamps();
-// Programs that are started next read it as it is.
+// Lets programs that are started next read the machine's time-stamp counter.
 void release_time_stamps();
 void trap_time_stamps_again();
 // Answers the instruction at a fault if it reads the time-stamp counter.

@@ -73,7 +73,7 @@ int out_of_the_way(int fd) {
   return moved;
 }
 
-// A page, and a socket by which the simulator knows of it.
+// A page, and the socket that announces the page to the simulator.
 struct line {
   channel::page* page;
   int socket;
@@ -109,7 +109,7 @@ void connect_own(const char* name, void (*tell)(void*), void* of) {
   own.socket = out_of_the_way(to.socket);
   accept_spin_signal(true);
   if (tell) tell(of);
-  // A thread that connects waits until it is its turn.
+  // A new thread waits here for its turn.
   call(channel::clock{});
 }
 
@@ -122,7 +122,7 @@ connection* present() {
 void set_begetting(bool now) {
   if (!own.page) return;
   own.page->begets = now;
-  own.horizon = 0;  // was that of a program with fewer threads
+  own.horizon = 0;  // the old horizon was for fewer threads
 }
 
 void await_machine(int fd) {
@@ -159,7 +159,7 @@ void speak_for(pid_t child) {
 void forget() {
   if (!own.page) return;
   end_watch();
-  // From here on the handler of a signal finds none.
+  // From here on a signal's handler finds no connection.
   const connection last = own;
   own = {};
   std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -268,8 +268,8 @@ void tell_the_parent(void*) {
   ::unsetenv(tell_variable);
 }
 
-// Before every other library of the program, the C library among them, so that nothing has measured the time-stamp counter
-// against the clock yet.
+// Runs before all other libraries, the C library among them, so that none has measured the time-stamp counter against the
+// clock.
 [[gnu::constructor]] void begin(int /*count*/, char** /*words*/, char** variables) {
   if (!environ) environ = variables;
   ::pthread_atfork(nullptr, nullptr, [] {

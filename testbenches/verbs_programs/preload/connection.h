@@ -1,5 +1,5 @@
-// A program's end of the channel: one connection a thread, made when it first needs one. Without HCASIM_SOCKET in the
-// environment the library stands aside, and every call is the system's.
+// A program's end of the channel. Each thread makes its own connection when needed. Without HCASIM_SOCKET in the environment
+// the library passes every call on to the system.
 #pragma once
 
 #include <sys/types.h>
@@ -20,38 +20,38 @@ struct connection {
   channel::page* page = nullptr;
   int socket = -1;
   pid_t thread = 0;
-  volatile bool asking = false;  // a signal finds it within a request
-  bool sent = false;             // it has written to descriptors
-  bool signalled = false;        // it has sent signals
+  volatile bool asking = false;  // a request is under way, which a signal may interrupt
+  bool sent = false;             // the thread has written to descriptors since its last request
+  bool signalled = false;        // the thread has sent signals since its last request
   bool interrupted = false;      // a signal's handler has run at the end of the last request
-  bool looked = false;           // since its last request, at descriptors, and found nothing
+  bool looked = false;           // the thread has looked at descriptors since its last request, and found nothing
   std::uint64_t now = 0;         // ps, at the last answer
   std::uint64_t horizon = 0;
   std::uint64_t spent = 0;  // ps since then
   channel::impatience waits;
 };
 
-// For a program that another one has begun: the number of a descriptor to close when it is known.
+// Variable of a spawned program: the number of the descriptor to close when the simulator knows the program.
 inline constexpr const char* tell_variable = "HCASIM_TELL";
 
 // Returns the connection of the calling thread; nullptr = there is no simulator.
 connection* mine();
-// Connects a new thread or process; `tell` is called when the simulator will hear of it, before it is the thread's turn.
+// Connects a new thread or process. `tell` is called once the connection is made, before the thread's turn.
 void connect_and_tell(void (*tell)(void*), void* of);
-// Tells the simulator of a child that will not: simulated time stands still while it computes.
+// Connects on behalf of a child without the library. Simulated time stands still while the child computes.
 void speak_for(pid_t child);
 // Returns the connection of the calling thread, if it has one.
 connection* present();
-// Around a sleep that ends when what it has made connects, or what it has ended is gone, however long the machine takes.
+// Marks a sleep that the machine ends, however late. The thread waits for a thread or process to connect, or to be gone.
 void set_begetting(bool now);
-// Until the descriptor is ready, ten seconds at most; signals do not end it.
+// Waits until the descriptor is ready, ten seconds at most; signals do not end the wait.
 void await_machine(int fd);
-// The child of a fork has none yet.
+// Drops the connection: the child of a fork has none of its own yet.
 void forget();
-// A thread says that it ends, and waits for no answer: it may not have a turn again. What its destructors call is the system's.
+// Announces the thread's end, without an answer: the thread may get no turn again. Its destructors' calls go to the system.
 void end_for_good();
 
-// 0 or an errno value. Descriptors go along with the request.
+// Makes a request, with `descriptors`. Returns 0 or an errno value.
 int ask(channel::request_id id, const void* in, std::size_t in_bytes, void* out, std::size_t out_bytes,
         std::span<const int> descriptors);
 
@@ -66,13 +66,13 @@ int call(const Request& in) {
   return call(in, out);
 }
 
-// The page's list area of the calling thread, between requests.
+// Returns `data` of the calling thread's page, for use between requests.
 std::span<std::byte> data();
 
-// The host that the program runs on.
+// Returns the node that the program runs on.
 std::uint32_t own_node();
 
-// A number from the environment.
+// Returns a number from the environment, or `otherwise`.
 std::uint64_t setting(const char* name, std::uint64_t otherwise);
 
 // Ends the program with a message.

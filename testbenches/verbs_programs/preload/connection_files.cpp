@@ -31,7 +31,7 @@ constexpr channel::handle disowned = ~channel::handle{0};
 
 descriptor_table files;
 
-// Before the number means something else.
+// Drops a descriptor before its number is used again.
 void drop(int fd) {
   drop_proc_file(fd);
   drop_timer_file(fd);
@@ -58,7 +58,7 @@ bool means_file(const char* path) {
   return path && std::strcmp(path, path_of_file) == 0 && mine();
 }
 
-// Through the kernel: an address of no memory is an error, not the program's end.
+// Copies through the kernel, where a bad address is an error and not the program's end.
 bool copy(std::uint64_t address, std::span<std::byte> own, bool out) {
   if (own.empty()) return true;
   const iovec here{own.data(), own.size()};
@@ -165,7 +165,7 @@ HCASIM_PUBLIC int dup3(int from, int to, int flags) noexcept {
   return static_cast<int>(::syscall(SYS_dup3, from, to, flags));
 }
 
-// It is a character device, whatever stands for it.
+// Shows the connection manager's file as a character device.
 HCASIM_PUBLIC int fstat(int fd, struct stat* out) noexcept {
   const int result = static_cast<int>(::syscall(SYS_fstat, fd, out));
   if (result == 0 && is_connection_file(fd)) {
@@ -179,7 +179,7 @@ HCASIM_PUBLIC int fstat64(int fd, struct stat64* out) noexcept {
   return fstat(fd, reinterpret_cast<struct stat*>(out));
 }
 
-// The machine's own RDMA subsystem is of no interest here.
+// Hides the machine's own RDMA subsystem.
 HCASIM_PUBLIC int socket(int domain, int type, int protocol) noexcept {
   if (domain == AF_NETLINK && protocol == NETLINK_RDMA && mine()) {
     errno = EPROTONOSUPPORT;

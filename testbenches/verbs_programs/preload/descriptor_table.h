@@ -12,7 +12,7 @@ namespace hcasim::preload {
 class descriptor_table {
  public:
   [[nodiscard]] bool has_room_for(int fd) const { return fd >= 0 && fd < static_cast<int>(objects_.size()); }
-  // 0 = it is none of these.
+  // Returns the object behind a descriptor; 0 = there is none.
   [[nodiscard]] channel::handle of(int fd) const {
     if (used_.load(std::memory_order_relaxed) == 0 || !has_room_for(fd)) return 0;
     return objects_[static_cast<std::size_t>(fd)].load(std::memory_order_relaxed);
@@ -21,7 +21,7 @@ class descriptor_table {
     objects_[static_cast<std::size_t>(fd)] = object;
     ++used_;
   }
-  // Before the number means something else: what it was.
+  // Removes a descriptor before its number is used again. Returns its object; 0 = there was none.
   channel::handle take(int fd) {
     const channel::handle object = of(fd);
     if (object == 0) return 0;
@@ -29,7 +29,7 @@ class descriptor_table {
     --used_;
     return object;
   }
-  // All that there are become this one.
+  // Replaces the object of every descriptor by this one.
   void become(channel::handle object) {
     for (auto& each : objects_) {
       if (each != 0) each = object;

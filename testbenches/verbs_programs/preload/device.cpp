@@ -78,7 +78,7 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
   return 0;
 }
 
-// Shows the ticks in the place of nanoseconds, as adapters of others do.
+// Returns ticks in the place of nanoseconds, as other makers' adapters do.
 int query_rt_values(ibv_context* context, ibv_values_ex* values) {
   if (values->comp_mask != IBV_VALUES_MASK_RAW_CLOCK) return EINVAL;
   channel::query_clock::answer out{};
@@ -139,7 +139,7 @@ int dealloc_td(ibv_td* td) {
   return 0;
 }
 
-// Its allocators are advice: queues lie with the driver.
+// Makes a parent domain. Its allocators are only advice: the driver allocates the queues.
 ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attr) {
   constexpr std::uint32_t known = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
   if (!attr || !attr->pd || (attr->comp_mask & ~known)) return refused<ibv_pd>(EINVAL);
@@ -210,7 +210,7 @@ HCASIM_PUBLIC int ibv_query_device(ibv_context* context, ibv_device_attr* attr) 
 
 HCASIM_PUBLIC int ibv_query_port(ibv_context* context, std::uint8_t port, _compat_ibv_port_attr* attr) {
   if (!mine()) return HCASIM_REAL(ibv_query_port)(context, port, attr);
-  // The part that programs know which were built before the extended form.
+  // Programs built before the extended struct know only the part before port_cap_flags2.
   return query_port(context, port, reinterpret_cast<ibv_port_attr*>(attr), offsetof(ibv_port_attr, port_cap_flags2));
 }
 

@@ -91,7 +91,7 @@ void set_sge(ibv_qp_ex* qp, std::uint32_t lkey, std::uint64_t address, std::uint
   set_sge_list(qp, 1, &one);
 }
 
-// Inline data is copied when it is set: the program may change it before it rings.
+// Inline data is copied at once, because the program may change its buffers before the doorbell.
 void set_inline_list(ibv_qp_ex* qp, size_t n, const ibv_data_buf* list) {
   pending_sends& p = *of_ex(qp).pending;
   if (p.requests.empty()) return;

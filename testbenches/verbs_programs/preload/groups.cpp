@@ -8,7 +8,7 @@
 namespace hcasim::preload {
 namespace {
 
-// A process that has the same file open means the same domain. 0 = there is no file.
+// Names the file behind a domain: processes with the same file open share the domain. 0 = there is no file.
 int identify(int fd, std::uint64_t& file) {
   struct stat s {};
   if (fd == -1) return 0;

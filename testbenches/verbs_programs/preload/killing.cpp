@@ -1,5 +1,5 @@
-// Signals that a program sends. A process that a signal ends has ended when the call returns: how soon the system would do it
-// is up to the machine.
+// Signals that a program sends. If the signal ends a process, the call returns after the end, because the system's own delay
+// depends on the machine.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -18,7 +18,7 @@
 namespace hcasim::preload {
 namespace {
 
-// The handler of a signal may send one: no memory is asked for here.
+// A signal's handler may send a signal, so no memory is allocated here.
 long content_of(const char* path, char* to, std::size_t bytes) {
   const int file = static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC));
   const long n = ::syscall(SYS_read, file, to, bytes - 1);
@@ -27,13 +27,13 @@ long content_of(const char* path, char* to, std::size_t bytes) {
   return n;
 }
 
-// Whether a set of /proc/PID/status has the signal.
+// Tells whether a set of /proc/PID/status has the signal.
 bool has(const char* status, const char* set, int signal) {
   const char* const at = std::strstr(status, set);
   return at && (std::strtoull(at + std::strlen(set), nullptr, 16) >> (signal - 1) & 1);
 }
 
-// Whether the process will end by a signal that it gets, as far as the system tells.
+// Tells whether the signal will end the process, as far as /proc shows.
 bool ends_by(pid_t process, int signal) {
   constexpr int most = 64;
   if (signal <= 0 || signal > most) return false;
@@ -78,7 +78,7 @@ void each_process(Visit visit) {
   if (folder >= 0) ::syscall(SYS_close, folder);
 }
 
-// Processes that a signal is to end, and their ends.
+// Processes that a signal is about to end, with descriptors of their ends.
 class ending {
  public:
   ending(pid_t to, int signal) {

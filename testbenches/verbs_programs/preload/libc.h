@@ -1,4 +1,4 @@
-// The function of the system that one of the same name stands in for.
+// The system's own function, for which the library's function of the same name stands in.
 #pragma once
 
 #include <dlfcn.h>

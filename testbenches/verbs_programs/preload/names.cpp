@@ -1,4 +1,4 @@
-// Names of hosts: nodeN is a host of the simulation, wherever a program has it from.
+// Names of hosts: nodeN is a host of the simulation in every name of a program.
 #include <netdb.h>
 #include <unistd.h>
 

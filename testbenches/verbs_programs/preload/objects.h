@@ -1,4 +1,4 @@
-// The objects that programs hold: the public struct first, the simulator's handle behind it.
+// Objects in programs' hands: first the public struct, then the simulator's handle.
 #pragma once
 
 #include <endian.h>
@@ -10,7 +10,7 @@
 
 #include "testbenches/verbs_programs/preload/connection.h"
 
-// Inline wrappers of the header; here stand the functions behind them.
+// The header has inline wrappers of these names; the library defines the functions themselves.
 #undef ibv_query_port
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
@@ -21,7 +21,7 @@ namespace hcasim::preload {
 using channel::handle;
 
 struct device_object {
-  char before[1024];  // provider libraries look around a device for what is theirs
+  char before[1024];  // provider libraries look for their own data around a device
   ibv_device device;
   char after[1024];
 };
@@ -83,7 +83,7 @@ struct qp_object {
   handle name;
   bool extended;
   pending_sends* pending;
-  ibv_ah_attr address;  // as the program gave it; of RoCE the adapter knows another form
+  ibv_ah_attr address;  // the program's own address; the adapter gets another form for RoCE
 };
 
 struct srq_object {
@@ -113,8 +113,9 @@ inline handle name_of(ibv_context* c) {
   return of_context(c)->name;
 }
 
-// The name for requests that a real library hands to the kernel, which knows objects by the handle in the public struct: one
-// that the program has overwritten names nothing. Queues are posted to and polled without it, there as here.
+// Returns the name for requests that a real library would hand to the kernel. The kernel knows objects by the handle in the
+// public struct, so a handle overwritten by the program names no object. Posting and polling do not use this handle, as in a
+// real library.
 template <class Object, class Public>
 handle kernel_name(const Public* p) {
   if (!p) return 0;
@@ -146,7 +147,7 @@ inline handle name_of(const ibv_dm* d) {
   return kernel_name<dm_object>(d);
 }
 
-// A request that a real library makes by a system call, which leaves the error in errno too.
+// Makes a request for which a real library makes a system call, so the error is in errno, too.
 template <class Request>
 int command(const Request& in, typename Request::answer& out) {
   const int error = call(in, out);
@@ -181,10 +182,10 @@ ibv_pd* made_pd(ibv_context* context, handle name);
 ibv_mr* made_mr(ibv_pd* pd, const channel::key_answer& out, void* address, size_t length);
 ibv_dm* made_dm(ibv_context* context, handle name);
 
-// An object is destroyed when the program has acknowledged its events.
+// Waits until the program has acknowledged all events of an object, which is destroyed only then.
 void wait_for_events(const std::uint32_t& acknowledged, std::uint32_t given);
 
-// Each fills in its part of what a context can do.
+// Fills in one part of a context's operations, as do the functions below.
 void add_device_operations(context_object& c);
 void add_memory_operations(context_object& c);
 void add_completion_operations(context_object& c);
@@ -193,7 +194,7 @@ void add_posting_operations(context_object& c);
 void add_shared_queue_operations(context_object& c);
 void add_group_operations(context_object& c);
 
-// The public part of a QP that the simulator has made.
+// Fills in and returns the public part of a QP that the simulator has made.
 ibv_qp* made_qp(qp_object& q, ibv_context* context, handle name, std::uint32_t number, ibv_qp_type type, void* user);
 
 void open_extended(qp_object& q, std::uint64_t operations);

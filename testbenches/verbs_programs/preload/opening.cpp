@@ -34,7 +34,7 @@ ibv_pd* made_pd(ibv_context* context, handle name) {
 
 namespace {
 
-// `file` stands for what the opening has in common with those that import it, and is the context's from then on.
+// Opens a context, which owns `file` from then on. The file stands for the context in processes that import the context.
 template <class Request>
 ibv_context* opened(int file) {
   int ends[2];
@@ -109,7 +109,7 @@ HCASIM_PUBLIC ibv_pd* ibv_import_pd(ibv_context* context, std::uint32_t pd) {
   return made_pd(context, out.object);
 }
 
-// An imported object is not destroyed with the one that stands for it here.
+// Frees only the imported struct: the object itself stays.
 HCASIM_PUBLIC void ibv_unimport_pd(ibv_pd* pd) {
   if (!mine()) return HCASIM_REAL(ibv_unimport_pd)(pd);
   std::free(of<pd_object>(pd));

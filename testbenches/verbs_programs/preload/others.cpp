@@ -1,4 +1,4 @@
-// Verbs that the device does not have, but whose functions would look for things behind our objects.
+// Verbs that the device does not have. The real functions would look for a provider's data behind the library's objects.
 #include <infiniband/mlx5dv.h>
 
 #include "testbenches/verbs_programs/preload/libc.h"
@@ -24,7 +24,7 @@ HCASIM_PUBLIC int ibv_resolve_eth_l2_from_gid(ibv_context* context, ibv_ah_attr*
   return mine() ? EOPNOTSUPP : HCASIM_REAL(ibv_resolve_eth_l2_from_gid)(context, attr, mac, vid);
 }
 
-// Programs ask it of an adapter that shows the vendor's number: there is nothing beyond the verbs.
+// Programs call this if the adapter shows the vendor's number. There are no functions beyond the verbs.
 HCASIM_PUBLIC int mlx5dv_query_device(ibv_context* context, mlx5dv_context* out) {
   if (!mine()) return HCASIM_REAL(mlx5dv_query_device)(context, out);
   constexpr std::uint32_t mellanox = 0x2c9;
@@ -37,7 +37,7 @@ HCASIM_PUBLIC int mlx5dv_query_device(ibv_context* context, mlx5dv_context* out)
   return 0;
 }
 
-// A library that talks to the hardware of one maker past the verbs asks first whether the device is one of these.
+// Libraries that bypass the verbs for one maker's hardware ask this first.
 HCASIM_PUBLIC bool mlx5dv_is_supported(ibv_device* device) {
   return !mine() && HCASIM_REAL(mlx5dv_is_supported)(device);
 }

@@ -73,14 +73,14 @@ class chain {
   chain(Wr* first, Convert convert) : first_(first), at_(first), convert_(convert) {}
 
   [[nodiscard]] bool done() const { return !first_; }
-  // The next one; false = there is none, no room for it, or its number of segments is negative.
+  // Writes the next request. False = there is none, there is no room, or its number of segments is negative.
   bool put(list_writer& out) {
     if (!at_ || at_->num_sge < 0) return false;
     if (!out.put(convert_(*at_), at_->sg_list, static_cast<std::size_t>(at_->num_sge))) return false;
     at_ = at_->next;
     return true;
   }
-  // So many were taken, from the first on.
+  // Removes the first n requests, which were taken.
   void skip(std::size_t n) {
     for (; n > 0 && first_; --n) first_ = first_->next;
     at_ = first_;
@@ -112,7 +112,7 @@ class gathered {
   std::size_t at_ = 0;
 };
 
-// 0 or an errno value; `from` begins with the first that was not taken then.
+// Posts all requests of `from`. Returns 0 or an errno value; `from` then begins with the first request that was not taken.
 template <class Request, class Source>
 int post_all(handle queue, Source& from) {
   while (!from.done()) {

@@ -26,7 +26,7 @@ namespace {
 enum class proc_file { none, cpuinfo, stat, uptime, own_stat };
 
 descriptor_table files;
-std::array<ino_t, 1024> inodes;  // a number may come to mean another file without our being told
+std::array<ino_t, 1024> inodes;  // of each descriptor: the program may give the number to another file unseen
 
 ino_t inode_of(int fd) {
   struct stat s {};
@@ -70,7 +70,7 @@ class content {
   long at_ = 0;
 };
 
-// Writes the system's file, but for the clock rate: that is the simulated processor's.
+// Writes the system's file with the clock rate of the simulated processor.
 void write_cpuinfo(content& to) {
   const char* mhz = ::getenv("HCASIM_TSC_MHZ");
   std::FILE* in = HCASIM_REAL(fopen)("/proc/cpuinfo", "re");
@@ -85,7 +85,7 @@ void write_cpuinfo(content& to) {
   if (in) std::fclose(in);
 }
 
-// Writes the system's file, but for user and system time, those of children, and the time of its begin: that of the host.
+// Writes the system's file with simulated user and system times of the process and its children. The start time is the host's.
 void write_own_stat(content& to, const channel::query_usage::answer& u) {
   char line[2048] = {};
   const int real = static_cast<int>(::syscall(SYS_openat, AT_FDCWD, "/proc/self/stat", O_RDONLY | O_CLOEXEC));

@@ -1,13 +1,13 @@
-// Files of /proc that show the machine's clock or processor time: a program reads simulated ones.
+// Files of /proc that show a clock or processor time: a program reads simulated time there.
 #pragma once
 
 namespace hcasim::preload {
 
-// A descriptor of the simulated file; -1 = the path means none.
+// Opens the simulated file for a path and returns its descriptor; -1 = there is no simulated file.
 int open_proc_file(const char* path, int flags);
-// Before a read: one from the beginning shows the present time.
+// Brings the file up to date before a read from its beginning.
 void refresh_proc_file(int fd);
-// Before the number means something else.
+// Drops a descriptor before its number is used again.
 void drop_proc_file(int fd);
 
 }  // namespace hcasim::preload

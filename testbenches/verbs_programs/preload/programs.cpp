@@ -1,5 +1,5 @@
-// Processes that a program makes: the child of a fork is known to the simulator before its parent goes on, the time-stamp
-// counter is as it was when another program takes over, and waiting for a child takes simulated time.
+// Processes that a program makes. The simulator knows the child of a fork before its parent goes on. Another program in the
+// process gets the machine's time-stamp counter. A wait for a child takes simulated time.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/resource.h>
@@ -73,7 +73,7 @@ void wait_for_a_child(pid_t one) {
   for (const pollfd& e : ends) ::syscall(SYS_close, e.fd);
 }
 
-// Taking a child's remains can be long work, during which the system shows the thread as one that sleeps.
+// Reaping a child can take long, and the system shows the thread as asleep meanwhile.
 template <class Wait>
 int reaping(Wait wait_once) {
   set_begetting(true);

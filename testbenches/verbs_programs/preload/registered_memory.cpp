@@ -16,7 +16,7 @@
 namespace hcasim::preload {
 namespace {
 
-// The range that holds all of it: most programs unmap far away from it, or not at all.
+// The range that holds all registered memory. Most programs unmap far away from this range, or not at all.
 std::atomic<std::uint64_t> first{~std::uint64_t{0}};
 std::atomic<std::uint64_t> end{0};
 

@@ -1,5 +1,4 @@
-// Memory that the adapter has been given. When the program unmaps some of it, or puts something else in its place, the
-// simulator is told before.
+// Memory registered with the adapter. The simulator is told before the program unmaps or replaces such memory.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +6,7 @@
 namespace hcasim::preload {
 
 void lend(std::uint64_t address, std::uint64_t length);
-// The program changes what these addresses show.
+// Tells the simulator that the program is about to unmap or replace memory.
 void lose(std::uint64_t address, std::uint64_t length);
 
 }  // namespace hcasim::preload

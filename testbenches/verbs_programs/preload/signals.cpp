@@ -62,7 +62,7 @@ std::uint64_t signals_of_files() {
   return of_files.load(std::memory_order_relaxed);
 }
 
-// Those of faults are not held: a fault while its signal is blocked ends the process.
+// Signals of faults are not held: a fault while its signal is blocked ends the process.
 std::uint64_t hold_for_request() {
   constexpr std::uint64_t faults = bit_of(SIGILL) | bit_of(SIGFPE) | bit_of(SIGBUS) | bit_of(SIGSEGV) | bit_of(SIGTRAP);
   const std::uint64_t held = handled.load(std::memory_order_relaxed) & ~faults;
@@ -78,7 +78,7 @@ bool let_after_request(std::uint64_t held) {
 }
 
 held_signals::held_signals(const sigset_t* mask) : has_mask_(mask != nullptr), mask_(mask ? bits_of(*mask) : 0) {
-  mask_ |= bit_of(spin_signal());  // which looks at the thread, and is not the program's
+  mask_ |= bit_of(spin_signal());  // the simulator's signal, which is not the program's
   hold();
 }
 
@@ -120,7 +120,7 @@ bool held_signals::interrupt(bool restarts) {
 
 namespace {
 
-// Until a signal's handler has run.
+// Sleeps until a signal's handler has run.
 int suspend(held_signals& held) {
   while (!held.interrupt()) wait_for_signals(channel::forever, held.waking());
   errno = EINTR;
@@ -139,7 +139,7 @@ HCASIM_PUBLIC int sigsuspend(const sigset_t* mask) {
   return suspend(held);
 }
 
-// That of System V, without one signal; the other of the name is BSD's, with a mask.
+// System V's sigpause, without one signal. BSD's function of this name takes a mask.
 HCASIM_PUBLIC int sigpause(int signal) {
   sigset_t mask;
   sigprocmask(SIG_BLOCK, nullptr, &mask);
@@ -205,7 +205,7 @@ HCASIM_PUBLIC int sigwait(const sigset_t* set, int* signal) {
   }
 }
 
-// The system shows it ready to its own process only, so that the simulator looks for the signals themselves.
+// The system shows a signalfd as ready only to its own process, so the simulator looks for the signals themselves.
 HCASIM_PUBLIC int signalfd(int fd, const sigset_t* set, int flags) noexcept {
   if (mine()) of_files |= bits_of(*set);
   return static_cast<int>(::syscall(SYS_signalfd4, fd, set, sizeof(std::uint64_t), flags));

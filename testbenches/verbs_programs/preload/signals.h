@@ -1,5 +1,5 @@
-// Signals that a program handles, while a thread of it sleeps in a call of the system: they wait until the simulator has woken
-// the thread, so that handlers run at a simulated time.
+// Signals with a handler that come while a thread sleeps in a system call. They wait until the simulator has woken the thread,
+// so handlers run at a simulated time.
 #pragma once
 
 #include <csignal>
@@ -7,9 +7,9 @@
 
 namespace hcasim::preload {
 
-// Keeps which signals have a handler, and which handlers let an interrupted call go on.
+// Notes whether a signal has a handler, and whether an interrupted call restarts.
 void note_action(int signal, const struct sigaction& action);
-// Returns the signals of all files of signals (signalfd) that the process has made.
+// Returns the signals of all files (signalfd) that the process has made.
 std::uint64_t signals_of_files();
 
 constexpr std::uint64_t bit_of(int signal) {
@@ -17,25 +17,24 @@ constexpr std::uint64_t bit_of(int signal) {
 }
 std::uint64_t bits_of(const sigset_t& set);
 
-// Around a request: a handler that would run meanwhile runs when it is answered. Returns the signals held back, bit n - 1 for
-// signal n.
+// Holds back signals with handlers until the request is answered. Returns them, bit n - 1 for signal n.
 std::uint64_t hold_for_request();
-// Returns whether one has come.
+// Releases held signals. Returns whether one of them has come.
 bool let_after_request(std::uint64_t held);
 
-// Holds signals back while it lives.
+// Holds signals back during its lifetime.
 class held_signals {
  public:
-  // `mask`: what the call blocks while it sleeps; null = what the thread blocks.
+  // `mask`: signals that the call blocks in its sleep; null = the thread's own mask.
   explicit held_signals(const sigset_t* mask = nullptr);
   ~held_signals();
   held_signals(const held_signals&) = delete;
   held_signals& operator=(const held_signals&) = delete;
 
-  // Those that end a sleep.
+  // Returns the signals that end a sleep.
   [[nodiscard]] std::uint64_t waking() const { return waking_; }
-  // Runs the handlers of the signals that wait. True = one has run, and the call is interrupted; with `restarts` only by
-  // handlers without SA_RESTART.
+  // Runs the handlers of waiting signals. True = a handler has run and interrupts the call. With `restarts`, handlers with
+  // SA_RESTART do not interrupt.
   bool interrupt(bool restarts = false);
 
  private:

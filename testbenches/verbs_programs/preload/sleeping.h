@@ -1,4 +1,4 @@
-// A thread sleeps in simulated time: for descriptors, for signals, or for a while.
+// Sleeps of a thread in simulated time: for descriptors, for signals, or for a time.
 #pragma once
 
 #include <poll.h>
@@ -12,7 +12,8 @@
 
 namespace hcasim::preload {
 
-// A signal that the simulator sends to a thread that it suspects of spinning interrupts even a look that does not sleep.
+// Repeats a look that a signal has interrupted. The simulator's signal to a suspected spinner interrupts even looks without
+// sleep.
 template <class Look>
 int undisturbed(Look look_once) {
   for (;;) {
@@ -25,14 +26,14 @@ int look(pollfd* fds, nfds_t n);
 // Sleeps until a descriptor is ready or one of the signals waits. False = the time (ps) is over.
 bool sleep_for(const pollfd* fds, nfds_t n, std::uint64_t timeout, std::uint64_t signals);
 
-// Waits for another thread of the program or its family to run, or for a handler. `again`: the caller has looked since, and has
-// changed nothing; the value returned is that of its next call.
+// Waits until another thread of the program or its family has run, or a handler. `again` = 1: the caller has looked since its
+// last call and has changed nothing. Returns `again` for the next call.
 std::uint32_t wait_for_others(std::uint64_t timeout, std::uint32_t again = 0);
 
-// After a call that does not sleep and has found nothing. Once costs nothing; a program that looks again and again sleeps.
+// Follows a call that does not sleep and has found nothing. The first costs nothing; a program that repeats such calls sleeps.
 void nothing_there(const pollfd* fds, nfds_t n);
 
-// Sleeps between looks until one finds something or the time is over. `look_once` gives what the call gives, 0 for nothing;
+// Sleeps between looks until one finds something or the time is over. `look_once` returns the call's result, 0 = nothing found.
 // `mask`: the signals that the call blocks.
 template <class Look>
 int until(Look look_once, std::uint64_t timeout, const pollfd* fds, nfds_t n, const sigset_t* mask = nullptr) {

@@ -1,5 +1,5 @@
-// Processes that begin with another program at once. The new one says that the simulator knows of it before its parent goes on,
-// as the child of a fork does, by a descriptor whose number is in its environment.
+// Processes that begin with another program at once. As after a fork, the parent goes on only when the simulator knows the
+// child. The child then closes a descriptor, whose number is in its environment.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/syscall.h>
@@ -23,7 +23,7 @@
 namespace hcasim::preload {
 namespace {
 
-// It will load the library, if it can.
+// Tells whether a program with this environment loads the library, if possible.
 bool is_one_of_us(char* const* env) {
   for (; env && *env; ++env) {
     if (std::strncmp(*env, "HCASIM_SOCKET=", 14) == 0) return true;
@@ -48,7 +48,7 @@ int spawned(bool outsider, pid_t* child, char* const* env, Spawn spawn) {
     if (error == 0) speak_for(*child);
     return error;
   }
-  constexpr int high = 900;  // a number that its file actions leave alone
+  constexpr int high = 900;  // a number that the program's file actions leave alone
   const int told = static_cast<int>(::syscall(SYS_fcntl, ends[1], F_DUPFD, high));
   ::syscall(SYS_close, ends[1]);
   std::string note = std::string(tell_variable) + "=" + std::to_string(told);
@@ -87,7 +87,7 @@ HCASIM_PUBLIC int posix_spawnp(pid_t* child, const char* file, const posix_spawn
                  [&](pid_t* c, char* const* e) { return real(c, file, actions, attributes, argv, e); });
 }
 
-// The parent does not share its memory with the child: what POSIX allows a child of vfork to do it may do in one of fork.
+// Makes a fork, whose memory is not shared with the parent. A child of fork may do all that POSIX allows after vfork.
 HCASIM_PUBLIC pid_t vfork() noexcept {
   return ::fork();
 }

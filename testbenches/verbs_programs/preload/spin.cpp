@@ -24,10 +24,10 @@ namespace {
 constexpr long long trap_flag = 0x100;
 constexpr std::size_t stack_bytes = 512;
 constexpr int most_steps = 400;       // of a round
-constexpr int rounds_of_a_proof = 8;  // what is added to memory changes the flags within so many
+constexpr int rounds_of_a_proof = 8;  // a sum in memory changes the flags within so many rounds
 
-// The state of the thread when it was stopped, and since. A loop comes back to an earlier state; one that counts in memory does
-// so too, between its stores and loads: it is not the same on the whole of its way each time.
+// The state of the thread when it was stopped, and since. A waiting loop comes back to an earlier state. A loop that counts in
+// memory does so too, between its stores and loads, but its rounds differ.
 struct snapshot {
   bool stepping = false;
   std::uint32_t beats = 0;
@@ -35,8 +35,8 @@ struct snapshot {
   std::array<char, stack_bytes> stack{};
   struct round {
     int steps = 0;
-    std::uint64_t way = 0;     // over the registers and flags at each step
-    std::uint64_t places = 0;  // the sum over where it has been, from wherever it began
+    std::uint64_t way = 0;     // hash over the registers and flags at each step
+    std::uint64_t places = 0;  // sum over its instructions' addresses, the same from any first step
   };
   round now;
   std::uint64_t first_way = 0;
@@ -44,7 +44,7 @@ struct snapshot {
 };
 thread_local snapshot seen;
 
-// All general registers and the instruction pointer: REG_R8 to REG_RIP lie one behind the other.
+// Copies all general registers and the instruction pointer: REG_R8 to REG_RIP follow one another.
 void note(const ucontext_t& u, std::array<long long, 17>& out) {
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = u.uc_mcontext.gregs[i];
 }
@@ -59,7 +59,7 @@ std::uint64_t further(std::uint64_t way, const ucontext_t& u, const std::array<l
   return further(way, u.uc_mcontext.gregs[REG_EFL] & ~trap_flag);
 }
 
-// Loops that were gone through so often: the same instructions count nothing the next time either.
+// Loops proven to wait: the same instructions do not count the next time either.
 struct known_loops {
   [[nodiscard]] bool has(std::uint64_t places) const { return std::find(sums.begin(), sums.end(), places) != sums.end(); }
   void add(std::uint64_t places) { sums[next++ % sums.size()] = places; }
@@ -72,8 +72,8 @@ const char* stack_of(const ucontext_t& u) {
   return reinterpret_cast<const char*>(u.uc_mcontext.gregs[REG_RSP]);
 }
 
-// A thread that has waited for memory once will do so again. Its own timer stops it sooner than the simulator can, which may
-// have to wait for its processor.
+// A thread that has waited for memory once will do so again. Its own timer stops the thread sooner than the simulator, which
+// may have to wait for a processor.
 thread_local bool watches = false;
 thread_local int timer = -1;
 
@@ -93,7 +93,7 @@ bool make_timer() {
 void begin_steps(int, siginfo_t*, void* context) {
   auto& u = *static_cast<ucontext_t*>(context);
   connection* c = present();
-  // Steps that it takes no more: a handler of its own was left by a jump.
+  // The thread takes no more steps if a jump has left one of its handlers.
   if (!(u.uc_mcontext.gregs[REG_EFL] & trap_flag)) seen.stepping = false;
   if (!c || c->asking || seen.stepping) return;
   if (c->page->unprovable.exchange(0)) {
@@ -119,7 +119,7 @@ kept_action program_fault;
 kept_action program_trap;
 kept_action program_spin;
 
-// Hands a signal that is not for this library to the program.
+// Hands a signal to the program, because the library has no use for it.
 void hand_on(const kept_action& k, int signal, siginfo_t* info, void* context) {
   if (k.given && (k.action.sa_flags & SA_SIGINFO) && k.action.sa_sigaction) return k.action.sa_sigaction(signal, info, context);
   if (k.given && k.action.sa_handler == SIG_IGN) return;
@@ -127,13 +127,13 @@ void hand_on(const kept_action& k, int signal, siginfo_t* info, void* context) {
   struct sigaction normal {};
   normal.sa_handler = SIG_DFL;
   HCASIM_REAL(sigaction)(signal, &normal, nullptr);
-  // A fault comes again; others are sent again.
+  // A fault repeats by itself; other signals are sent again.
   if (info->si_code <= 0) ::syscall(SYS_tgkill, ::getpid(), ::syscall(SYS_gettid), signal);
 }
 
 void step(int signal, siginfo_t* info, void* context) {
   auto& u = *static_cast<ucontext_t*>(context);
-  if (!seen.stepping && info->si_code == TRAP_TRACE && !program_trap.given) {  // it was looked at again in between
+  if (!seen.stepping && info->si_code == TRAP_TRACE && !program_trap.given) {  // a later look has ended these steps
     u.uc_mcontext.gregs[REG_EFL] &= ~trap_flag;
     return;
   }
@@ -182,7 +182,7 @@ bool install(int signal, handler* h, kept_action& before) {
   struct sigaction a {};
   a.sa_sigaction = h;
   a.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-  // A step while the simulator's signal waits, or the other way round, would find its own signal blocked.
+  // Both signals are blocked in either handler: a trap or fault during the other's handler would find its signal blocked.
   sigemptyset(&a.sa_mask);
   sigaddset(&a.sa_mask, spin_signal());
   struct sigaction old {};

@@ -1,5 +1,5 @@
-// Threads of a program, and what they wait for each other with. One runs at a time: who would sleep for another thread asks the
-// simulator to be called when one has run, and looks again.
+// Threads of a program, and the calls by which they wait for each other. One thread runs at a time. A thread that would sleep
+// for another asks the simulator for a wake-up after another thread has run, and looks again.
 #include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::uint64_t ps_per_second = 1'000'000'000'000;
 
-// A thread from its creation to its join; those that are detached stay.
+// A thread from its creation to its join. The record of a detached thread stays.
 struct started {
   void* (*body)(void*);
   void* argument;
@@ -59,7 +59,7 @@ void* run(void* of) {
   return result;
 }
 
-// Looks, and sleeps between looks. False = it is `deadline` (ps; forever: none).
+// Looks until `done`, and sleeps between looks. False = `deadline` has come (ps; forever = none).
 template <class Look>
 bool until(Look done, std::uint64_t deadline = channel::forever) {
   for (std::uint32_t again = 0; !done();) {
@@ -92,7 +92,8 @@ int lock(pthread_mutex_t* m, std::uint64_t deadline) {
   int error = EBUSY;
   const bool got = until([&] { return (error = HCASIM_REAL(pthread_mutex_trylock)(m)) != EBUSY || is_own(m); }, deadline);
   if (!got) return ETIMEDOUT;
-  return error == EBUSY ? HCASIM_REAL(pthread_mutex_lock)(m) : error;  // its own: what the system says to that
+  return error == EBUSY ? HCASIM_REAL(pthread_mutex_lock)(m)
+                        : error;  // a lock that this thread holds itself: the system's own answer
 }
 
 int lock_by(int (*try_lock)(pthread_rwlock_t*), pthread_rwlock_t* l, std::uint64_t deadline = channel::forever) {
@@ -100,7 +101,7 @@ int lock_by(int (*try_lock)(pthread_rwlock_t*), pthread_rwlock_t* l, std::uint64
   return until([&] { return (error = try_lock(l)) != EBUSY; }, deadline) ? error : ETIMEDOUT;
 }
 
-// The content of a program's pthread_cond_t and pthread_barrier_t: zeroes are a new one.
+// The library's content of a program's pthread_cond_t and pthread_barrier_t; all zeroes = new.
 struct condition {
   std::uint64_t tickets;
   std::uint64_t served;
@@ -120,7 +121,7 @@ int wait_condition(pthread_cond_t* of, pthread_mutex_t* m, std::uint64_t deadlin
   c->tickets = mine_is + 1;
   HCASIM_REAL(pthread_mutex_unlock)(m);
   const bool served = until([&] { return c->served > mine_is; }, deadline);
-  // A ticket that is given back wakes the one who waits longest; waiters look why they were woken.
+  // A ticket that is given back wakes the longest waiter. Waiters look for the reason of their wake-up.
   if (!served) c->served = c->served + 1;
   lock(m, channel::forever);
   return served ? 0 : ETIMEDOUT;
@@ -159,7 +160,7 @@ HCASIM_PUBLIC int pthread_clockjoin_np(pthread_t id, void** result, clockid_t cl
       break;
     }
   }
-  set_begetting(true);  // the rest of its end is the C library's
+  set_begetting(true);  // the C library does the rest of the thread's end
   const int error = HCASIM_REAL(pthread_join)(id, result);
   set_begetting(false);
   return error;

@@ -23,17 +23,17 @@ constexpr std::uint64_t never = ~std::uint64_t{0};
 constexpr std::uint64_t ps_per_us = 1'000'000;
 constexpr std::uint64_t us_per_s = 1'000'000;
 
-// Its signal goes to the thread that finds it due, or to the one that it was made for; that one alone finds it then.
+// A timer with a signal for the thread that finds the timer due. If `thread` is set, only this thread looks for the timer.
 struct interval_timer {
   std::atomic<bool> used{false};
   std::uint64_t due = never;  // ps
   std::uint64_t interval = 0;
-  int overrun = 0;  // how often more it had expired when it was found
+  int overrun = 0;  // further expiries before the first was found
   clockid_t clock = CLOCK_MONOTONIC;
   sigevent event{};
   pid_t thread = 0;  // 0 = any
 };
-// The first is that of ITIMER_REAL, which alarm() sets as well.
+// The first timer is ITIMER_REAL, which alarm() sets as well.
 std::array<interval_timer, 33> timers;
 std::atomic<std::uint64_t> earliest{never};
 std::atomic<std::uint32_t> changes{0};  // of `due`
@@ -46,7 +46,7 @@ timeval as_time(std::uint64_t ps) {
   return {static_cast<time_t>(us / us_per_s), static_cast<suseconds_t>(us % us_per_s)};
 }
 
-// After a change of `due`. The handler of a signal may change another one meanwhile.
+// Finds the earliest `due` after a change. A signal's handler may change another timer meanwhile.
 void find_earliest() {
   ++changes;
   std::uint32_t seen = 0;
@@ -62,7 +62,7 @@ std::uint64_t left_of(const interval_timer& t, std::uint64_t now) {
   return t.due == never ? 0 : std::max(t.due, now + 1) - now;
 }
 
-// Returns the rest of its time before.
+// Sets a timer, and returns its remaining time before.
 std::uint64_t set(interval_timer& t, std::uint64_t first, std::uint64_t again) {
   std::uint64_t now = 0;
   look_at_clock(now);
@@ -169,7 +169,7 @@ HCASIM_PUBLIC int getitimer(__itimer_which_t which, itimerval* out) noexcept {
   return 0;
 }
 
-// Those that begin a thread each time are the C library's, and the machine's clock's.
+// A timer that begins a thread at each expiry (SIGEV_THREAD) stays the C library's, and runs by the machine's clock.
 HCASIM_PUBLIC int timer_create(clockid_t clock, sigevent* event, timer_t* id) noexcept {
   const bool simulated = clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC || clock == CLOCK_BOOTTIME;
   if (!simulated || (event && event->sigev_notify == SIGEV_THREAD) || !mine()) {

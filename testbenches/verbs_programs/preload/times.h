@@ -1,4 +1,4 @@
-// Times of the C library's, in ps.
+// Times of the C library, in ps.
 #pragma once
 
 #include <algorithm>
@@ -9,9 +9,9 @@ namespace hcasim::preload {
 
 inline constexpr std::int64_t ns_per_s = 1'000'000'000;
 inline constexpr std::uint64_t ps_per_ns = 1000;
-inline constexpr std::int64_t longest_s = 1'000'000;  // more is as long as that
+inline constexpr std::int64_t longest_s = 1'000'000;  // longer times are cut to this
 
-// In the unit of sysconf(_SC_CLK_TCK), of which a second has 100.
+// Returns a time in clock ticks (sysconf(_SC_CLK_TCK)), 100 a second.
 inline std::uint64_t ticks_of(std::uint64_t ps) {
   return ps / 10'000'000'000;
 }
@@ -25,7 +25,7 @@ inline timespec time_of(std::uint64_t ps) {
   const auto ns = static_cast<std::int64_t>((ps + ps_per_ns - 1) / ps_per_ns);
   return {ns / ns_per_s, ns % ns_per_s};
 }
-// From now on until a time on a clock. One that is over is as soon as there is.
+// Returns the time from now until `t` on a clock; 1 = that time is over.
 inline std::uint64_t ps_until(clockid_t clock, const timespec& t) {
   timespec n{};
   ::clock_gettime(clock, &n);

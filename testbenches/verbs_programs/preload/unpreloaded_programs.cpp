@@ -17,7 +17,7 @@
 namespace hcasim::preload {
 namespace {
 
-// Set-user-ID matters where it changes who the program is.
+// Tells whether set-user-ID or set-group-ID changes the program's user or group.
 bool changes_user(int file) {
   struct stat s {};
   if (::syscall(SYS_fstat, file, &s) != 0) return false;
@@ -39,7 +39,7 @@ const char* why_outside(int file) {
   }
 }
 
-// A child of fork has its parent's locks: no memory is asked for, and nothing is printed through a FILE.
+// A child of fork has its parent's locks, so no memory is allocated and nothing is printed through a FILE.
 bool tell(const char* path) {
   if (!path || !mine()) return false;
   const int kept = errno;

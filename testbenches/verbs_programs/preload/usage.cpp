@@ -86,7 +86,7 @@ HCASIM_PUBLIC int ftime(struct timeb* out) {
   return 0;
 }
 
-// Steers the system's clock.
+// Passes on calls that steer the system's clock.
 HCASIM_PUBLIC int adjtimex(timex* t) noexcept {
   note_machine_clock();
   return static_cast<int>(::syscall(SYS_adjtimex, t));

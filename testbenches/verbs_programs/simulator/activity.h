@@ -1,5 +1,5 @@
-// Activity that a waiting thread of a program wants to hear of: DMA that lands in the program's pages or in its completion
-// queues, and other threads of its family that have run.
+// Activity that ends the wait of a program's thread: DMA into the program's pages or completion queues, or another thread's
+// run.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ class activity final : public page_watcher {
     wake(changed_);
   }
   [[nodiscard]] std::uint64_t slices() const { return slices_; }
-  // A thread has run.
+  // Notes that a thread has run.
   void ran() {
     ++slices_;
     wake(changed_);
   }
-  // The process has ended: no thread waits any more.
+  // Ends all waits, because the process has ended.
   void end() {
     ended_ = true;
     wake(changed_);
@@ -39,8 +39,9 @@ class activity final : public page_watcher {
     return true;
   }
 
-  // Sleeps until something has landed or, with `or_slices`, run since the counts given, at most for `limit`; then it is the
-  // turn of a loop of `poll_interval` that has turned since the call. False = the time is over, or a signal waits.
+  // Sleeps, at most for `limit`, until DMA has landed since the count `landings`. With `or_slices`, another thread's run ends
+  // the sleep, too. The thread goes on at the next turn of a loop of `poll_interval` that began with the call. False = the time
+  // is over, or a signal waits.
   bool wait(cpu& c, std::uint64_t landings, std::uint64_t slices, bool or_slices, ps limit, const waiting::place& here) {
     c.sync();
     const ps begin = now();

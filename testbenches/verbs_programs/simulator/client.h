@@ -1,4 +1,4 @@
-// A process as the driver sees it: the verbs objects that it has, by handle.
+// A process as the driver sees it: its verbs objects, by handle.
 #pragma once
 
 #include <functional>
@@ -47,11 +47,11 @@ struct time_config {
   double tsc_mhz = 3000;
 };
 
-// One of the openings of a context.
+// One opening of a context.
 struct opening {
-  std::uint64_t device = 0;  // the file that stands for the context, by which others may import it
+  std::uint64_t device = 0;  // the file that stands for the context: other processes import the context by this file
   std::uint64_t inode = 0;
-  std::function<void()> tell;  // that there is an asynchronous event
+  std::function<void()> tell;  // called for each asynchronous event
 };
 
 struct client {
@@ -59,16 +59,16 @@ struct client {
          cm::manager& connections, client_statistics& counters, const time_config& config, bit_rate link_rate,
          std::uint64_t seed);
 
-  // Destroys everything of the context that is left, as the kernel does. Handles of its objects are gone.
+  // Destroys all objects left in the context, as the kernel does. Their handles are invalid then.
   int close(cpu& c, verbs::ibv_context* context);
   void close_all(cpu& c);
 
-  // The GIDs of the port as programs see them: one of InfiniBand; of RoCE the port's own and that of its IPv4 address, each by
-  // both versions.
+  // Returns the GIDs of the port as programs see them. InfiniBand has one. RoCE has the port's own and the one of its IPv4
+  // address, each in both versions.
   [[nodiscard]] std::vector<port_gid> port_gids() const;
-  // Makes of a program's address one of the fabric. Where there is a gateway, a GID stands for a LID, and packets have no GRH.
-  // Each address of RoCE is a GID: its node's LID and own GID take its place. EINVAL: no address of RoCE; ENETUNREACH: no port
-  // has the GID.
+  // Turns a program's address into one of the fabric. With a gateway, a GID stands for a LID, and packets have no GRH. An
+  // address of RoCE is a GID, and is replaced by its node's LID and own GID. EINVAL = this is no address of RoCE; ENETUNREACH =
+  // no port has the GID.
   [[nodiscard]] int route(verbs::ibv_ah_attr& to) const;
 
   node& where;
@@ -98,13 +98,13 @@ struct client {
   handles<verbs::ibv_xrcd> xrcds;
   handles<cm::file> connection_files;
   handles<timer_file> timer_files;
-  std::list<timer_file> timers;  // those that are closed serve again
+  std::list<timer_file> timers;  // closed ones are used again
   usage used;
   ps* node_used = nullptr;    // of all programs of the node; null = not counted
   std::size_t connected = 0;  // QPs that were made ready to receive
 
-  // Objects are destroyed when no other thread is at work in the driver for this process: a thread sleeps there, and programs
-  // may destroy what another thread of theirs uses.
+  // Keeps threads in the driver from objects that another thread destroys. A thread may sleep in the driver, and its program
+  // may destroy an object that the thread uses. So objects are destroyed while no other thread of the process is in the driver.
   class use {
    public:
     use(client& who, bool alone) : who_(who), alone_(alone) {

@@ -48,7 +48,7 @@ std::string objection_to_script(const std::string& path, int depth);
 std::string objection_to(const std::string& path, int depth) {
   struct stat s {};
   if (::stat(path.c_str(), &s) != 0) return fmt::format("{}: {}", path, std::strerror(errno));
-  if (!S_ISREG(s.st_mode)) return path + " is no file";
+  if (!S_ISREG(s.st_mode)) return path + " is not a file";
   if (::access(path.c_str(), X_OK) != 0) return path + " may not be executed";
   const descriptor program(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!program) return fmt::format("{}: {}", path, std::strerror(errno));
@@ -66,10 +66,10 @@ std::string objection_to(const std::string& path, int depth) {
     case channel::program_kind::none:
       break;
   }
-  return path + " is no 64-bit program";
+  return path + " is not a 64-bit program";
 }
 
-// Scripts lead to their interpreters, which are looked at in turn.
+// Returns the objection to a script, whose interpreter is checked in turn.
 std::string objection_to_script(const std::string& path, int depth) {
   std::ifstream file(path, std::ios::binary);
   std::string line;

@@ -1,4 +1,4 @@
-// Checks before a program is started: its words, its place, and why the preload library could not be in it.
+// Checks before a program is started: its words, its path, and whether the preload library can enter it.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ std::vector<std::string> split_words(const std::string& line);
 
 struct found_program {
   std::string path;
-  std::string objection;  // empty = it can be run
+  std::string objection;  // empty = the program can be run
 };
 // Finds a program as execvp would.
 found_program find_program(const std::string& name);

@@ -1,11 +1,11 @@
-// GIDs that lead out of the fabric, when it has a gateway: what a node's own is there, and which LID stands for one.
+// GIDs outside a fabric with a gateway: the GID of each node there, and the LID that stands for a GID outside.
 #pragma once
 
 #include <cstdint>
 
 namespace hcasim::applications {
 
-// Its halves, in the host's order.
+// The halves of a GID, in the host's byte order.
 struct gid {
   std::uint64_t prefix, interface;
 };
@@ -25,7 +25,7 @@ class gid_map {
   virtual ~gid_map() = default;
 
   [[nodiscard]] virtual gid of_node(std::uint32_t node) const = 0;
-  // 0 = of no host.
+  // Returns the LID of the host that has the GID; 0 = no host.
   [[nodiscard]] virtual std::uint16_t lid_of(const gid& g) const = 0;
 };
 

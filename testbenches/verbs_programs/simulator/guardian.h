@@ -1,5 +1,5 @@
-// A process beside a program's: when the simulator ends, however it ends, it kills what is left of the program and of its
-// children. A child of ours that is killed by SIGKILL takes none of its own with it, nor could we.
+// A process that watches the simulator. When the simulator ends, for whatever reason, the guardian kills the program and its
+// children. The simulator itself cannot do this after a SIGKILL, and the death of a program does not end its children.
 #pragma once
 
 #include <sys/types.h>
@@ -10,14 +10,14 @@ namespace hcasim::applications {
 
 class guardian {
  public:
-  // Guards a group of processes. Without memory for one there is none.
+  // Guards a group of processes. If the system cannot start a further process, the group has no guardian.
   explicit guardian(pid_t group);
   ~guardian();
   guardian(const guardian&) = delete;
   guardian& operator=(const guardian&) = delete;
 
  private:
-  descriptor alive_;  // closed when we are gone
+  descriptor alive_;  // closed when the simulator has ended
   pid_t process_ = 0;
 };
 

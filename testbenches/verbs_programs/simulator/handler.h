@@ -1,4 +1,4 @@
-// From a function of a request's struct to an entry of the table.
+// Makes an entry of the table from a function of a request's struct.
 #pragma once
 
 #include <cerrno>
@@ -30,7 +30,7 @@ void add(handler_table& t) {
   t[static_cast<std::size_t>(Request::number)] = unpack<Request, Handle>;
 }
 
-// A thread that waits for an event of the simulation, among those that checkpoints look at for their signals.
+// The wait of a thread for an event of the simulation. Checkpoints look for signals that end the wait.
 class signal_place : public waiting::place {
  public:
   explicit signal_place(caller& k) : place(k.who.sleeping, prepared(k), k.waking != 0), k_(k) {}
@@ -53,7 +53,7 @@ bool together(const A& a, const B& b) {
   return a.context == b.context;
 }
 
-// A program's pointer, which is never followed here.
+// Returns a program's pointer, which the simulator never follows.
 inline void* as_context(std::uint64_t user) {
   return reinterpret_cast<void*>(user);  // NOLINT(performance-no-int-to-ptr)
 }
@@ -61,7 +61,7 @@ inline std::uint64_t as_user(const void* context) {
   return reinterpret_cast<std::uint64_t>(context);
 }
 
-// Elements of `data`, copied. False = so many do not fit.
+// Copies the next element of `data`. False = `data` is too short.
 template <class T>
 bool take_from(std::span<std::byte> data, std::size_t& at, T& out) {
   if (data.size() - at < sizeof(T)) return false;

@@ -1,5 +1,5 @@
-// Objects as a program names them. A handle holds how often its slot was used, so that one of an object that is gone is not
-// taken for a later one; 0 is none.
+// Objects as a program names them; handle 0 = none. A handle holds how often its slot has been used, so a handle of a destroyed
+// object finds no later object.
 #pragma once
 
 #include <vector>
@@ -21,13 +21,13 @@ class handles {
     slots_[i].object = object;
     return (i + 1) << generation_bits | (slots_[i].generation & generation_mask);
   }
-  // nullptr = there is none of that name.
+  // Returns the object; nullptr = no object has the handle.
   [[nodiscard]] T* find(channel::handle h) const {
     const std::uint64_t i = (h >> generation_bits) - 1;
     if (i >= slots_.size() || slots_[i].generation != (h & generation_mask)) return nullptr;
     return slots_[i].object;
   }
-  // 0 = there is none of that number.
+  // Returns the handle of the object with this number; 0 = there is none.
   [[nodiscard]] channel::handle named(std::uint32_t number) const {
     const std::uint64_t i = number - std::uint64_t{1};
     if (i >= slots_.size() || !slots_[i].object) return 0;

@@ -1,4 +1,4 @@
-// How far a thread may look ahead of the kernel by itself.
+// How far a thread that only reads the clock may run ahead of the kernel.
 #pragma once
 
 #include <algorithm>
@@ -7,8 +7,9 @@
 
 namespace hcasim::applications {
 
-// Until a queue of its process is connected nothing reaches a program of one thread; otherwise as far as nothing happens, and
-// further the longer it does nothing but look at the clock: programs calibrate by looking for a fifth of a second.
+// Returns how far a thread may run ahead. Nothing reaches a program of one thread without a connected queue, so its horizon has
+// no limit. Otherwise the horizon is the next event, or an eighth of the time for which the thread has only read the clock.
+// Programs calibrate by reading the clock for a fifth of a second.
 constexpr ps horizon_of(bool reachable, ps until_next_event, ps only_looking) {
   constexpr ps unlimited{1'000'000'000'000'000};
   constexpr ps least{2'000'000};

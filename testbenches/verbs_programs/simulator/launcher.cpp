@@ -87,10 +87,10 @@ std::vector<std::string> environment_of(const launch& what) {
 meeting_place::meeting_place() {
   constexpr unsigned first = 64;  // 127.64.0.n to 127.191.255.n
   constexpr unsigned many = 128 * 256;
-  const unsigned first_tried = std::random_device()() % many;  // addresses of the last run have connections that linger
+  const unsigned first_tried = std::random_device()() % many;  // connections to the last run's addresses may linger
   for (unsigned i = 0; i < many && !claim_; ++i) {
     const unsigned n = (first_tried + i) % many;
-    // All of one length: the environment lies on the programs' stacks.
+    // All addresses have one length, because the environment lies on the programs' stacks.
     loopback_ = fmt::format("{:03}.{:03}", first + n / 256, n % 256);
     claim_ = bound("hcasim.loopback." + loopback_);
   }
@@ -104,7 +104,7 @@ meeting_place::meeting_place(const std::string& loopback, std::uint32_t first) {
   unsigned y = 0;
   char rest = 0;
   if (std::sscanf(loopback.c_str(), "127.%3u.%3u%c", &x, &y, &rest) != 2 || x < least || x > most || y > 255) {
-    throw std::runtime_error(fmt::format("loopback: '{}' is no 127.x.y with x of {} to {}", loopback, least, most));
+    throw std::runtime_error(fmt::format("loopback: '{}' is not 127.x.y with x from {} to {}", loopback, least, most));
   }
   loopback_ = fmt::format("{:03}.{:03}", x, y);
   claim_ = bound(fmt::format("hcasim.loopback.{}.{}", loopback_, first));

@@ -15,8 +15,8 @@ namespace hcasim::applications {
 class meeting_place {
  public:
   meeting_place();
-  // `loopback`: "127.192.0" to "127.253.255", which a run without a word of it never takes. Several runs may have one when
-  // their `first` hosts differ. Throws std::runtime_error: it is taken, or none of these.
+  // Takes the addresses `loopback`: "127.192.0" to "127.253.255", which a run never takes by itself. Several runs may share one
+  // `loopback` if their `first` hosts differ. Throws std::runtime_error: the addresses are taken or out of range.
   meeting_place(const std::string& loopback, std::uint32_t first);
 
   [[nodiscard]] int socket() const { return socket_.get(); }
@@ -42,13 +42,13 @@ struct launch {
 
 struct launched {
   pid_t process = 0;
-  descriptor ended;  // readable when it has
+  descriptor ended;  // readable when the process has ended
 };
 
-// Throws std::system_error with the cause that the system gives.
+// Starts a program. Throws std::system_error with the system's cause.
 launched start(const launch& what);
 
-// The preload library beside the running program, or where it was installed. Throws std::runtime_error: it was not built.
+// Returns the path of the preload library, beside the running program or installed. Throws std::runtime_error: there is none.
 std::string find_library();
 
 }  // namespace hcasim::applications

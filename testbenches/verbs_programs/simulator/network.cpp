@@ -10,7 +10,7 @@ struct rate_code {
   double gbps;
 };
 
-// The slowest of the usual rates that is no slower.
+// Returns the code of the slowest usual rate that is not below `rate`.
 std::uint8_t code_of(bit_rate rate) {
   constexpr rate_code codes[] = {{2, 2.5},  {5, 5},    {3, 10},   {11, 14},  {6, 20},   {15, 25},
                                  {4, 30},   {7, 40},   {12, 56},  {8, 60},   {9, 80},   {16, 100},

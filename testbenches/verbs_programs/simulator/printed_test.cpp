@@ -38,7 +38,7 @@ TEST(printed, latency) {
   EXPECT_EQ(v.at("99_9_percentile"), 1.17);
 }
 
-TEST(printed, nothing_that_is_no_table) {
+TEST(printed, other_output_gives_no_figures) {
   EXPECT_TRUE(printed_figures("").empty());
   EXPECT_TRUE(printed_figures("#bytes\n").empty());
   EXPECT_TRUE(printed_figures(" #bytes #iterations t_min[usec]\n 1 2\n 1 2 3 4\n 1 2 x\n").empty());

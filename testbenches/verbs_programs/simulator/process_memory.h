@@ -1,4 +1,4 @@
-// The memory of a program's process: bytes by process_vm_readv and process_vm_writev, rights as /proc has them.
+// The memory of a program's process: bytes by process_vm_readv and process_vm_writev, rights from /proc.
 #pragma once
 
 #include <sys/types.h>
@@ -14,7 +14,7 @@ class process_memory final : public outside_memory {
 
   void attach(pid_t process) { process_ = process; }
   void detach() { process_ = 0; }
-  // The kernel does not let this process touch the program's memory.
+  // Tells whether the kernel has refused this process access to the program's memory.
   [[nodiscard]] bool forbidden() const { return forbidden_; }
 
   bool read(std::uint64_t va, std::span<std::byte> to) const override;
@@ -29,7 +29,7 @@ class process_memory final : public outside_memory {
   mutable bool forbidden_ = false;
 };
 
-// The lines of a `maps` file that lie in [va, va + bytes), cut to it, those with equal rights joined.
+// Returns the ranges of a `maps` file, cut to [va, va + bytes). Neighbours with equal rights are joined.
 std::vector<outside_memory::piece> parse_maps(const std::string& text, std::uint64_t va, std::uint64_t bytes);
 
 }  // namespace hcasim::applications

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t most_passed = channel::most_descriptors;
 
-// One message and the descriptors beside it; nothing is there: no descriptors, and `bytes` is negative.
+// Receives one message and its descriptors. Negative `bytes` = there is no message.
 std::vector<descriptor> receive(int socket, std::span<std::byte> message, ssize_t& bytes) {
   alignas(cmsghdr) char control[CMSG_SPACE(most_passed * sizeof(int))];
   iovec part{message.data(), message.size()};
@@ -49,7 +49,7 @@ std::vector<descriptor> receive(int socket, std::span<std::byte> message, ssize_
   return out;
 }
 
-// A page that its owner cannot take away under our hands.
+// Maps a page of which the owner cannot take bytes away (F_SEAL_SHRINK).
 channel::page* map_page(const descriptor& memory) {
   struct stat s {};
   if (::fstat(memory.get(), &s) != 0 || s.st_size < static_cast<off_t>(sizeof(channel::page))) return nullptr;
@@ -74,7 +74,7 @@ char state_of(pid_t process, pid_t id) {
   return stat.size() < 2 ? '\0' : stat[1];
 }
 
-// Whether a process may greet for another one: for a child of its own that has no library.
+// Tells whether a process may connect for another one: only for its own child, which has no library.
 bool speaks_for(pid_t speaker, const channel::hello& h) {
   if (h.process == speaker || h.parent != speaker || h.thread != h.process) return false;
   int parent = 0;
@@ -102,7 +102,7 @@ std::uint64_t processor_time(pid_t process, pid_t id) {
 
 }  // namespace
 
-// When the system shows a new thread is up to the machine; it begins when the one that has made it asks next.
+// The moment at which a new thread connects depends on the machine. So a new thread begins at the next request of its maker.
 void programs::accept_threads() {
   for (;;) {
     descriptor connection(::accept4(place_.socket(), nullptr, nullptr, SOCK_CLOEXEC));
@@ -123,7 +123,7 @@ void programs::greet(descriptor connection) {
   ucred peer{};
   socklen_t length = sizeof peer;
   if (::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || peer.uid != ::getuid()) return;
-  if (bytes == sizeof h && h.magic == channel::magic && with.empty()) {  // what came with it found no number
+  if (bytes == sizeof h && h.magic == channel::magic && with.empty()) {  // this process had no descriptor left for the page
     end_used_up(std::system_error(EMFILE, std::generic_category(), "no page of a program"));
     return;
   }
@@ -164,7 +164,8 @@ void programs::admit_newcomers() {
   }
 }
 
-// A first thread is a process that is new, or has become another program: what it had is gone then, as descriptors are closed.
+// A hello of a first thread means a new process, or a process that has become another program. The latter loses all its
+// objects, because its descriptors were closed.
 programs::process* programs::process_of(const channel::hello& h, family& f) {
   usage before;
   for (const auto& p : f.processes) {
@@ -199,7 +200,7 @@ void programs::run_thread(cpu& c, thread& t) {
            }};
   while (!p.over && !k.ended && take_request(c, t)) serve_one(c, t, k);
   if (!k.ended) {
-    // The deeds of the thread since its last request, and those of the end of its process.
+    // Accounts for the thread's effects since its last request, and for those of its process's end.
     take_time(c, t, k);
     c.sync();
     if (t.id == p.id || has_ended(p)) end_process(p);
@@ -214,7 +215,7 @@ void programs::run_thread(cpu& c, thread& t) {
   p.verbs.close_all(c);
 }
 
-// Takes the time that the thread has spent since it was answered.
+// Takes the time that the thread has spent since its last answer.
 void programs::take_time(cpu& c, thread& t, caller& k) {
   constexpr std::uint64_t longest = std::uint64_t{1} << 56;  // ps: 20 hours
   const ps spent(static_cast<std::int64_t>(std::min(std::exchange(t.page->spent, 0), longest)));
@@ -286,23 +287,23 @@ ps programs::horizon(const thread& t) const {
 using wall_clock = std::chrono::steady_clock;
 
 struct programs::look {
-  int quiet = 0;               // looks in a row that found it asleep and no further
-  std::uint64_t ran = 0;       // ns of processor time at the last of them
-  std::uint64_t computed = 0;  // ns of processor time when it was first looked at
+  int quiet = 0;               // looks in a row that found the thread asleep, with no processor time used
+  std::uint64_t ran = 0;       // ns of processor time at the last look
+  std::uint64_t computed = 0;  // ns of processor time at the first look
   wall_clock::time_point begin = wall_clock::now();
   wall_clock::time_point next_signal = begin;
-  wall_clock::duration pause = std::chrono::milliseconds(2);  // between signals; steps take processor time, so it grows
+  wall_clock::duration pause = std::chrono::milliseconds(2);  // between signals; grows, as steps take processor time
   wall_clock::time_point next_look = begin + std::chrono::milliseconds(1);
 };
 
-// The thread's next request. False = there will be none.
+// Waits for the thread's next request. False = there will be none.
 bool programs::take_request(cpu& c, thread& t) {
   const std::chrono::microseconds grace{t.page->watches.load(std::memory_order_relaxed) ? 10'000 : 40};
   constexpr std::chrono::microseconds pause{500};
   const bool connected = t.of->verbs.connected > 0;
   if (!channel::await_request(*t.page, t.seen, t.waits, connected ? grace : pause)) {
     look l;
-    // Begins of programs are long work, and full of it.
+    // Programs compute for long before they connect.
     if (!connected) l.next_signal += std::chrono::milliseconds(5);
     while (!channel::is_asked(*t.page, t.seen)) {
       if (t.page->listens.load(std::memory_order_relaxed)) suspect_spin(t, l);
@@ -318,12 +319,12 @@ bool programs::take_request(cpu& c, thread& t) {
   return true;
 }
 
-// A thread that makes no call computes, or waits for memory: the library in it finds out. What it cannot prove within `enough`
-// of processor time is taken for waiting all the same, if a QP of the process is connected: otherwise only another thread could
-// end the wait, and programs compute for long before they connect. A sleep in the system is left alone.
+// A thread that makes no call computes, or waits for memory. The preload library in the thread tries to prove the wait. Without
+// a proof within `enough` processor time the thread is taken to wait, but only if a QP of the process is connected. Before,
+// only another thread could end a wait, and programs compute for long before they connect. A sleep in the system is left alone.
 void programs::suspect_spin(thread& t, look& l) {
   if (wall_clock::now() < l.next_signal) return;
-  // Ten times as long as it is to sleep then.
+  // `enough` is ten times the sleep that follows.
   constexpr std::uint64_t second = 1'000'000'000;  // ns
   constexpr std::uint64_t least = 2'000'000;
   constexpr std::uint64_t first = 10'000;
@@ -341,15 +342,15 @@ void programs::suspect_spin(thread& t, look& l) {
   ::syscall(SYS_tgkill, t.of->id, t.id, SIGRTMAX - 1);
 }
 
-// The thread computes, or sleeps in a call that the library does not know, or has gone. False = it has gone.
+// Looks at a thread that computes, sleeps in an unknown call, or has gone. False = the thread has gone.
 bool programs::look_at(cpu& c, thread& t, look& l) {
   process& p = *t.of;
-  accept_threads();  // it may have become another program, or made one
+  accept_threads();  // the thread may have become or started another program
   if (is_interrupted()) interrupt();
   if (p.over || has_ended(p)) return false;
   const char state = state_of(p.id, t.id);
   if (state == 0 || state == 'Z' || state == 'X') {
-    // It has not said that it ends, so its process does: what that has open is closed when the last of its threads has gone.
+    // The thread has not announced its end, so its whole process ends. The process's files are closed after its last thread.
     constexpr int moment = 1000;  // ms
     pollfd end{p.ended.get(), POLLIN, 0};
     ::poll(&end, 1, moment);
@@ -365,7 +366,7 @@ bool programs::look_at(cpu& c, thread& t, look& l) {
   const std::uint64_t ran = processor_time(p.id, t.id);
   l.quiet = state == 'S' && ran == l.ran && t.page->begets == 0 ? l.quiet + 1 : 0;
   l.ran = ran;
-  constexpr int enough = 100;  // a busy machine delays what passes its loopback
+  constexpr int enough = 100;  // a busy machine delays messages through its loopback
   if (l.quiet < enough) return true;
   l.quiet = 0;
   ++statistics_.unknown_waits;

@@ -20,7 +20,7 @@ meeting_place place_of(const programs_config& c) {
   return c.loopback.empty() ? meeting_place() : meeting_place(c.loopback, c.first_host);
 }
 
-// In words, nodeN that stands alone or after '=' is the address that programs of that node know it by.
+// Replaces the word nodeN, alone or after '=', by the node's address in its programs.
 std::string with_address(const std::string& word, std::size_t nodes, std::uint32_t first) {
   constexpr std::string_view prefix = "node";
   const std::size_t at = word.rfind('=') + 1;
@@ -31,7 +31,7 @@ std::string with_address(const std::string& word, std::size_t nodes, std::uint32
   return n < nodes ? fmt::format("{}127.0.0.{}", word.substr(0, at), first + n) : word;
 }
 
-// The end of what a program has printed.
+// Returns the last line with text in a program's output.
 std::string last_line(const std::string& file) {
   std::ifstream in(file);
   std::string last;
@@ -67,7 +67,7 @@ programs::programs(const sc_core::sc_module_name& n, system& s, programs_config 
       connections_(network_, config_.connections),
       used_(s.nodes()),
       progress_(config_.progress) {
-  stats_.add("requests", "1", "what threads of programs asked for", statistics_.requests);
+  stats_.add("requests", "1", "requests of programs' threads", statistics_.requests);
   stats_.add("empty_polls", "1", "polls of a completion queue that found nothing", statistics_.empty_polls);
   stats_.add("stretched_polls", "1", "of these, the ones that slept until something changed", statistics_.stretched_polls);
   stats_.add("clock_syncs", "1", "looks at the clock that the library could not answer alone", statistics_.clock_syncs);
@@ -76,8 +76,9 @@ programs::programs(const sc_core::sc_module_name& n, system& s, programs_config 
   stats_.add("unproven_spins", "1", "of these, the ones that were taken for a loop without a proof",
              statistics_.unproven_spins);
   stats_.add("parks", "1", "times that a thread slept in the operating system", statistics_.parks);
-  stats_.add("unknown_waits", "1", "times that it slept in a call that the library does not know", statistics_.unknown_waits);
-  stats_.add("machine_clocks", "1", "times that it read a clock of the machine's", statistics_.machine_clocks);
+  stats_.add("unknown_waits", "1", "times that a thread slept in a call that the library does not know",
+             statistics_.unknown_waits);
+  stats_.add("machine_clocks", "1", "times that a thread read a clock of the machine", statistics_.machine_clocks);
   stats_.add("refused", "1", "requests that made no sense", statistics_.refused);
   stats_.add("programs_running", "1", "programs that have begun and not ended", running_);
   const auto outside = [this](std::uint64_t physical_memory::outside_use::*part) {
@@ -123,7 +124,7 @@ programs::programs(const sc_core::sc_module_name& n, system& s, programs_config 
   }
 }
 
-// Nothing of a run outlives it.
+// Ends all processes of the run.
 programs::~programs() {
   for (const auto& f : families_) {
     f->guard.reset();
@@ -171,7 +172,7 @@ void programs::launch_program(cpu& c, family& f) {
   }
   running_.add(1, now());
   waiting_.watch(f.ended.get(), [this, &f] { end_family(f); });
-  // Its loader runs; simulated time stands still.
+  // The program's loader runs, and simulated time stands still.
   constexpr int turn = 100;        // ms
   constexpr int patience = 30000;  // ms
   for (int waited = 0; !f.connected && !f.over; waited += turn) {
@@ -188,7 +189,7 @@ void programs::launch_program(cpu& c, family& f) {
   }
 }
 
-// Ends all programs when the error is a limit of the machine: a program that lacks a descriptor would do something else.
+// Ends all programs if the error is a limit of the machine: a program without a descriptor would behave differently.
 void programs::end_used_up(const std::system_error& why) {
   for (const std::errc limit : {std::errc::too_many_files_open, std::errc::too_many_files_open_in_system,
                                 std::errc::resource_unavailable_try_again, std::errc::not_enough_memory}) {
@@ -202,7 +203,7 @@ void programs::end_used_up(const std::system_error& why) {
 
 void programs::end_family(family& f) {
   if (f.over) return;
-  int signal = 0;  // that ended it: a status above 128 may be the program's own
+  int signal = 0;  // the signal that ended the program: a status above 128 may be the program's own
   if (f.main > 0) {
     int status = 0;
     ::waitpid(f.main, &status, 0);
@@ -218,13 +219,13 @@ void programs::end_family(family& f) {
   }
   echo(f, true);
   if (f.main > 0 && !interrupted_ && f.status != static_cast<int>(f.config.expect)) {
-    fail(fmt::format("program{} ({}) ended with status {}{}, not with {}; what it said is in program{}.txt", f.number,
+    fail(fmt::format("program{} ({}) ended with status {}{}, not with {}; its output is in program{}.txt", f.number,
                      f.what.words[0], f.status, signal ? fmt::format(" (signal {}, {})", signal, ::strsignal(signal)) : "",
                      f.config.expect, f.number));
   }
 }
 
-// Its threads find that out when they next look.
+// Marks the process as over. Its threads see the mark at their next look.
 void programs::end_process(process& p) {
   if (p.over) return;
   p.over = true;

@@ -1,6 +1,6 @@
-// The programs of a run, their processes and threads. At any moment at most one of their threads runs, and while it does,
-// simulated time stands still: the software thread of the simulation that stands for it has answered and waits, in wall-clock
-// time, for the next request.
+// The programs of a run, their processes and threads. At most one of their threads runs at a time, and simulated time stands
+// still meanwhile. Each thread has a software thread of the simulation, which answers a request and waits in wall-clock time
+// for the next.
 #pragma once
 
 #include <filesystem>
@@ -28,7 +28,7 @@ namespace hcasim::applications {
 struct program_config {
   std::string run;  // words, as for a shell
   std::uint32_t node = 0;
-  bool by_rank = false;     // the processes that it launches run on nodes by their rank
+  bool by_rank = false;     // the program is a launcher: its processes run on nodes by their rank
   std::optional<ps> start;  // none = when the program before it is idle for the first time
   std::uint32_t expect = 0;
 };
@@ -38,46 +38,45 @@ struct programs_config {
   time_config time;
   cm::manager_config connections;
   bool echo = false;
-  ps progress{10'000'000'000'000};  // of the wall clock, between words of how far the run is; 0 = none
-  const gid_map* gids = nullptr;    // with a gateway: outlives the programs
-  std::string network;              // then: node 0's address, "192.168.77.1"; programs reach its network and no other
-  std::uint32_t first_host = 1;     // its last byte
-  std::string loopback;             // "127.192.0": where programs' addresses lie; empty = where there is room
+  ps progress{10'000'000'000'000};  // of the wall clock, between reports of progress; 0 = none
+  const gid_map* gids = nullptr;    // with a gateway; outlives the programs
+  std::string network;              // with a gateway: node 0's address, "192.168.77.1"; programs reach only its network
+  std::uint32_t first_host = 1;     // last byte of the first host's address
+  std::string loopback;             // the network of programs' addresses, "127.192.0"; empty = any free one
   std::filesystem::path folder;
   std::uint64_t seed = 1;
 };
 
 class programs final : public unit {
  public:
-  // Throws std::runtime_error: a program that cannot be run, or no library.
+  // Prepares the programs. Throws std::runtime_error: a program cannot be run, or there is no library.
   programs(const sc_core::sc_module_name& name, system& s, programs_config config);
   ~programs() override;
 
   void start();
   [[nodiscard]] bool all_ended() const;
-  // The simulation has nothing left to do: waits for the outside world. False = no thread will ever go on.
+  // Waits for the outside world, because the simulation has nothing left to do. False = no thread will ever go on.
   bool wait_outside();
-  // Lets threads go on that can because of an event outside the simulation; the simulation runs.
+  // Lets threads go on after an event outside the simulation, while the simulation runs.
   void look_outside() { waiting_.checkpoint(now() + config_.time.out_of_band); }
-  // Gives up.
+  // Ends the run with a failure.
   void stop(std::string why);
   // Stops when the descriptor is readable.
   void stop_by(int fd);
-  // Returns the failures.
   [[nodiscard]] const std::vector<std::string>& failures() const { return failures_; }
-  // The limit of the machine (descriptors, memory, processes) that ended the programs.
+  // Returns the limit of the machine (descriptors, memory, processes) that ended the programs; none = no limit did.
   [[nodiscard]] const std::optional<std::system_error>& used_up() const { return used_up_; }
-  // Returns the status of each program, after its end; -1 = it has not ended.
+  // Returns the status of a program, after its end; -1 = the program has not ended.
   [[nodiscard]] int status(std::size_t program) const { return families_.at(program)->status; }
   [[nodiscard]] const client_statistics& counters() const { return statistics_; }
   [[nodiscard]] std::uint64_t signals() const { return signals_; }
-  // How often a program slept in a call that the library does not know, by program and call.
+  // Sleeps of programs in calls that the library does not know: count by program and call.
   using unknown_calls = std::map<std::pair<std::size_t, std::string>, std::uint64_t>;
   [[nodiscard]] const unknown_calls& calls_unknown() const { return unknown_calls_; }
 
  private:
   struct process;
-  // A program and all processes that come of it.
+  // A program and all its processes.
   struct family {
     std::size_t number = 0;
     program_config config;
@@ -88,8 +87,8 @@ class programs final : public unit {
     bool connected = false;
     bool over = false;
     int status = -1;
-    std::size_t threads = 0;  // that are alive
-    std::size_t running = 0;  // of these, those that do not sleep
+    std::size_t threads = 0;  // threads alive
+    std::size_t running = 0;  // threads that do not sleep
     bool was_idle = false;
     sc_core::sc_event idle;
     std::size_t echoed = 0;
@@ -104,7 +103,7 @@ class programs final : public unit {
     std::uint32_t seen = 0;
     channel::impatience waits;
     ps last_call{0};
-    unsigned unproven = 0;  // times in a row that it was taken for waiting without a proof
+    unsigned unproven = 0;  // times in a row that the thread was taken to wait, without a proof
     waiting::sleeper bed;
 
     ~thread();
@@ -121,10 +120,10 @@ class programs final : public unit {
     client verbs;
     std::list<thread> threads;
     std::size_t alive = 0;
-    bool unprovable = false;  // it has a loop that was taken for waiting without a proof
+    bool unprovable = false;  // a loop of the process was taken to wait, without a proof
     bool over = false;
   };
-  struct look;  // of a thread that does not ask for long
+  struct look;  // the looks at a thread that makes no request for long
 
   void launch_program(cpu& c, family& f);
   void accept_threads();
@@ -165,7 +164,7 @@ class programs final : public unit {
   std::vector<std::unique_ptr<family>> families_;
   thread* last_answered_ = nullptr;
   std::vector<ps> used_;            // processor time, by node
-  std::vector<thread*> newcomers_;  // which have connected, and do not run yet
+  std::vector<thread*> newcomers_;  // connected threads that do not run yet
   std::vector<std::string> failures_;
   std::optional<std::system_error> used_up_;
   unknown_calls unknown_calls_;

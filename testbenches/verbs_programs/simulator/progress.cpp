@@ -26,7 +26,7 @@ void progress::tell(ps simulated, std::uint64_t requests, std::uint64_t unproven
   fmt::print(stderr, "hcasim: after {:.1f} s: {:.3f} us simulated, {} requests; in the last {:.1f} s {:.3f} us and {}{}{}{}\n",
              seconds(now - begin_), us(simulated), requests, seconds(now - std::exchange(last_, now)),
              us(simulated - std::exchange(simulated_, simulated)), requests - std::exchange(requests_, requests),
-             loops ? fmt::format(", {} loops taken for waiting without a proof", loops) : "", who.empty() ? "" : "; ", who);
+             loops ? fmt::format(", {} loops taken to wait, without a proof", loops) : "", who.empty() ? "" : "; ", who);
   next_ = now + pause_;
 }
 

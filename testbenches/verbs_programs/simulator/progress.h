@@ -1,4 +1,4 @@
-// Says on standard error how far a long run is, so that a slow one can be told from one that hangs.
+// Reports the progress of a long run on standard error, so that a user can tell a slow run from a hang.
 #pragma once
 
 #include <chrono>
@@ -11,11 +11,11 @@ namespace hcasim::applications {
 
 class progress {
  public:
-  // `pause`: of the wall clock, between two words; 0 = none is said.
+  // Reports after each `pause` of the wall clock; 0 = never.
   explicit progress(ps pause);
 
   [[nodiscard]] bool is_due() const { return clock::now() >= next_; }
-  // Run so far: simulated time, requests, loops without a proof; `who`: what threads do now.
+  // Reports the run so far: simulated time, requests, and loops without a proof. `who`: what threads do now.
   void tell(ps simulated, std::uint64_t requests, std::uint64_t unproven_spins, const std::string& who);
 
  private:

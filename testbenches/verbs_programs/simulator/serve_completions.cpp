@@ -42,7 +42,7 @@ int resize_cq(caller& k, const channel::resize_cq& in, channel::resize_cq::answe
   if (const int error = ibv_resize_cq(k.c, cq, in.cqe)) return error;
   for (const auto& run : before) p.where.host.unwatch_pages(run.physical, run.bytes);
   for (const auto& run : driver::of(cq).buffer.runs()) p.where.host.watch_pages(run.physical, run.bytes, p.changes);
-  p.changes.landed(now());  // something may have, before it was watched for
+  p.changes.landed(now());  // DMA may have landed before the watch began
   out.cqe = cq->cqe;
   return 0;
 }
@@ -70,7 +70,7 @@ channel::completion shown(const ibv_wc& wc) {
   return out;
 }
 
-// How many it found, or a negative errno value.
+// Returns the number of completions, or a negative errno value.
 int look(caller& k, const channel::poll_cq& in) {
   const client::use use(k.who, false);
   ibv_cq* cq = k.who.cqs.find(in.cq);
@@ -78,8 +78,8 @@ int look(caller& k, const channel::poll_cq& in) {
   return ibv_poll_cq(k.c, cq, static_cast<int>(in.entries), k.completions.data());
 }
 
-// It has polled the queue before and found nothing in any since, and nothing has landed meanwhile: whatever else it looks at in
-// its loop, memory among it, is as it was.
+// Tells whether the thread polls in a loop without news. The thread has polled this CQ before, has found all CQs since empty,
+// and no DMA has landed meanwhile. So memory that its loop may read has not changed either.
 bool comes_round(caller& k, channel::handle cq, std::uint64_t landings) {
   auto& row = k.found_empty;
   if (!row.empty()) row.back().landings = k.landings;
@@ -90,7 +90,7 @@ bool comes_round(caller& k, channel::handle cq, std::uint64_t landings) {
   return round;
 }
 
-// A loop sleeps until there is something new, and looks again at its next turn.
+// A polling loop without news sleeps until DMA lands, and polls again at its next turn.
 int poll_cq(caller& k, const channel::poll_cq& in, channel::poll_cq::answer& out) {
   client& p = k.who;
   constexpr std::size_t each = sizeof(channel::completion) + sizeof(std::uint64_t);
@@ -121,7 +121,7 @@ int notify_cq(caller& k, const channel::notify_cq& in, channel::nothing&) {
   return cq ? ibv_req_notify_cq(k.c, cq, in.solicited != 0) : EINVAL;
 }
 
-// The program counts what it acknowledges; here an event is done with when it is taken, so that nothing waits for it.
+// Acknowledges the event at once, so that no call waits for the program. The program counts its own acknowledgements.
 int take_cq_event(caller& k, const channel::take_cq_event& in, channel::take_cq_event::answer& out) {
   ibv_comp_channel* from = k.who.channels.find(in.channel);
   if (!from) return EINVAL;

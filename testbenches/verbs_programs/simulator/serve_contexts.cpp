@@ -1,4 +1,4 @@
-// Requests that open the device, once more for what is open already, and that close it.
+// Requests that open the device, open a context once more, and close a context.
 #include <sys/stat.h>
 
 #include "testbenches/verbs_programs/simulator/handler.h"
@@ -67,7 +67,7 @@ int close_device(caller& k, const channel::close_device& in, channel::nothing&) 
   return open ? 0 : p.close(k.c, context);
 }
 
-// The object of that number, if it is the context's.
+// Returns the object with this number, if the object belongs to the context.
 template <class T>
 T* of_number(const handles<T>& all, std::uint32_t number, const ibv_context* context, channel::handle& name) {
   name = all.named(number);

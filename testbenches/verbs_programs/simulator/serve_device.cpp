@@ -57,7 +57,7 @@ struct lane_rate {
   double gbps;
 };
 
-// The narrowest of the usual links that is no slower: their codes as a port shows them.
+// Describes the narrowest usual link that is not slower, by a port's codes.
 void describe_rate(bit_rate rate, std::uint32_t& width, std::uint32_t& speed) {
   constexpr lane_rate speeds[] = {{1, 2.5}, {2, 5}, {4, 10}, {16, 14}, {32, 25}, {64, 50}, {128, 100}, {256, 200}};
   constexpr lane_rate widths[] = {{2, 4}, {1, 1}, {8, 12}};

@@ -1,4 +1,4 @@
-// Requests about what several QPs have in common: multicast groups and XRC domains.
+// Requests about objects that several QPs share: multicast groups and XRC domains.
 #include <algorithm>
 
 #include "testbenches/verbs_programs/simulator/handler.h"

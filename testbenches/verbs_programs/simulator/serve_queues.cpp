@@ -13,12 +13,12 @@ bool is_connected(ibv_qp_state s) {
   return s != IBV_QPS_RESET && s != IBV_QPS_INIT;
 }
 
-// A target of XRC is ready for others from the beginning: several may have it, and each its state.
+// Tells whether a QP counts as connected. An XRC target never counts: several processes may have one, each with its own state.
 bool counts(const ibv_qp& qp) {
   return qp.qp_type != IBV_QPT_XRC_RECV;
 }
 
-// The objects that a QP is made with: all of one context. nullptr = there is none, or they are not.
+// Returns the common context of the objects that a QP is made with; nullptr = there is no object, or the contexts differ.
 template <class... Object>
 ibv_context* common(const Object*... objects) {
   ibv_context* context = nullptr;
@@ -50,8 +50,8 @@ int create_qp(caller& k, const channel::create_qp& in, channel::create_qp::answe
   init.recv_cq = receive;
   init.srq = srq;
   init.cap = channel::unpacked_cap<ibv_qp_cap>(in.cap);
-  // Adapters round short queues up, and programs rely on it: one that arms its queue again before it polls is told at once of
-  // the completion that is there, finds none when it looks after the next event, and posts all the same.
+  // Adapters round short queues up, and programs rely on the extra entries. A program may arm its CQ before polling, and get an
+  // event for a completion that the poll takes. The program then finds no completion at this event, and posts all the same.
   constexpr std::uint32_t shortest = 4;
   init.cap.max_send_wr = std::max(init.cap.max_send_wr, shortest);
   init.qp_type = static_cast<ibv_qp_type>(in.type);
@@ -109,7 +109,7 @@ int destroy_qp(caller& k, const channel::destroy_qp& in, channel::events_answer&
   return 0;
 }
 
-// Segments of one request from `data` to the end of the list; the requests point into it when all are there.
+// Appends the segments of one request in `data` to the list. The requests point into the list once all segments are there.
 bool take_segments(caller& k, std::size_t& at, std::uint32_t n) {
   for (std::uint32_t i = 0; i < n; ++i) {
     channel::segment s;
@@ -139,7 +139,7 @@ void link(caller& k, std::vector<Request>& requests) {
   }
 }
 
-// 0 or EINVAL: what no verb could be asked for.
+// Reads one send request. Returns 0; EINVAL = no verb has such a request.
 int read_send(caller& k, const ibv_qp& qp, std::size_t& at) {
   client& p = k.who;
   channel::send_request r;
@@ -182,7 +182,7 @@ int read_send(caller& k, const ibv_qp& qp, std::size_t& at) {
   return 0;
 }
 
-// Requests that were read are posted even when the next one makes no sense, as a list is posted up to the bad one.
+// Posts all requests before a malformed one, as a list is posted up to its first bad request.
 int post_send(caller& k, const channel::post_send& in, channel::posted& out) {
   ibv_qp* qp = k.who.qps.find(in.qp);
   if (!qp) return EINVAL;

@@ -1,5 +1,4 @@
-// Requests of programs that do not know what they do: every one gets an answer, the simulator goes on, and nothing is left
-// behind.
+// Requests of broken programs: each gets an answer, the simulator goes on, and nothing is left behind.
 #include "testbenches/verbs_programs/simulator/serve.h"
 
 #include <fcntl.h>
@@ -102,7 +101,7 @@ class fake_program {
   }
 
   std::vector<std::byte>& data() { return data_; }
-  // The next context that it opens has a file of its own.
+  // The next opened context has a file of its own.
   void take_another_file() { file_ = descriptor(::memfd_create("uverbs0", MFD_CLOEXEC)); }
   client& verbs() { return client_; }
 
@@ -158,7 +157,7 @@ TEST(applications, objects_of_two_contexts_do_not_mix) {
   });
 }
 
-// A context is there until its last opening is closed; an object is known in all of them by its number, and nowhere else.
+// A context exists until its last opening is closed. All its openings know an object by its number, and other contexts do not.
 TEST(applications, what_one_opening_has_made_another_imports) {
   with_program([](fake_program& p, node&) {
     const channel::handle first = p.make(channel::open_device{});
@@ -204,7 +203,7 @@ TEST(applications, regions_have_the_rights_of_the_mapping) {
     EXPECT_EQ(p.ask(channel::reg_mr{pd, base + size - 4096, 4096, 0, write, 0}), EFAULT);
     EXPECT_EQ(p.ask(channel::reg_mr{pd, base + size, 4096, 0, 0, 0}), EFAULT);
     EXPECT_EQ(p.ask(channel::reg_mr{pd, ~std::uint64_t{0} - 10, 4096, 0, 0, 0}), EINVAL);
-    EXPECT_EQ(p.ask(channel::reg_mr{pd, 0, std::uint64_t{1} << 47, 0, 0, 0}), ENOMEM);  // more than may be locked
+    EXPECT_EQ(p.ask(channel::reg_mr{pd, 0, std::uint64_t{1} << 47, 0, 0, 0}), ENOMEM);  // more than the limit of locked memory
   });
 }
 
@@ -217,7 +216,7 @@ TEST(applications, numbers_beyond_the_last_request_are_refused) {
   });
 }
 
-// Handles that were answered, and numbers that programs use, among noise.
+// Random bytes with valid handles and usual numbers among them.
 class noise {
  public:
   explicit noise(std::uint64_t seed) : random_(seed, "noise") {}
@@ -261,13 +260,13 @@ class noise {
   std::vector<std::uint64_t> known_;
 };
 
-// A program may end with whatever it has made; the adapter must go on for the next one.
+// A program may end with any objects left; the adapter must go on for the next program.
 void fuzz(std::uint64_t seed) {
   with_program([seed](fake_program& p, node&) {
     noise n(seed);
     std::array<std::byte, channel::argument_bytes> arguments{};
     std::array<std::byte, channel::argument_bytes> answer{};
-    // Requests that make objects come first, so that the rest has something to hold.
+    // First come requests that make objects for the later ones.
     constexpr channel::request_id makers[] = {
         channel::request_id::open_device,    channel::request_id::alloc_pd,         channel::request_id::create_cq,
         channel::request_id::create_channel, channel::request_id::reg_mr,           channel::request_id::create_qp,
@@ -277,7 +276,7 @@ void fuzz(std::uint64_t seed) {
       std::uint64_t what = n.below(static_cast<std::uint64_t>(channel::request_id::count) + 1);
       if (n.below(3) == 0) what = static_cast<std::uint64_t>(makers[n.below(std::size(makers))]);
       const auto w = static_cast<channel::request_id>(what);
-      // These sleep as long as they are told, for descriptors that are never written to.
+      // Requests that sleep are left out: their random time may be long, and no descriptor is ever written to.
       if (w == channel::request_id::sleep || w == channel::request_id::wait_descriptors ||
           w == channel::request_id::wait_others)
         continue;

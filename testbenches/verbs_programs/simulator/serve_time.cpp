@@ -62,8 +62,8 @@ int wait_others(caller& k, const channel::wait_others& in, channel::wait_others:
 int spin(caller& k, const channel::spin& in, channel::nothing&) {
   client& p = k.who;
   ++p.stats.spins;
-  // A loop without a proof may wait or compute, and each turn of it takes the machine long. While nothing lands it sleeps as
-  // long again as it has slept, whatever other threads do.
+  // A loop without a proof may wait or compute, and each of its turns takes the machine long. While no DMA lands, each sleep is
+  // twice as long as the one before, whatever other threads do.
   constexpr unsigned most_doublings = 13;
   const ps unproven = 1_us * (1 << std::min(k.unproven, most_doublings));
   if (!in.proven) ++p.stats.unproven_spins;

@@ -5,7 +5,7 @@
 
 namespace hcasim::applications {
 
-// The call that a thread is in, "futex"; "system call N" when it is none of those in which threads usually sleep.
+// Returns the name of the call that a thread is in, such as "futex". A call in which threads seldom sleep is "system call N".
 std::string call_of(int process, int thread);
 
 }  // namespace hcasim::applications

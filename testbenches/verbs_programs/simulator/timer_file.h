@@ -1,4 +1,4 @@
-// A timer of a program that is a file. Its work costs no time of the host's, so it is never late.
+// A program's timer file (timerfd). Its work costs no host time, so the timer is never late.
 #pragma once
 
 #include <functional>
@@ -13,17 +13,17 @@ class timer_file {
   timer_file(const timer_file&) = delete;
   timer_file& operator=(const timer_file&) = delete;
 
-  // `count` is told +1 when it expires and -1 when that was read.
+  // Opens the timer. `count` is called with +1 when the timer expires, and with -1 when the program has read the expiry.
   void open(std::function<void(int)> count);
   void close();
   [[nodiscard]] bool is_open() const { return count_ != nullptr; }
 
-  // `first` from now on, then every `interval`; 0 = it stops, or expires once.
+  // Starts the timer. `first`: time until the first expiry (0 = the timer stops); `interval`: between further ones (0 = none).
   void set(ps first, ps interval);
   [[nodiscard]] ps left() const { return due_ == never ? ps(0) : std::max(due_ - now(), ps(0)); }
   [[nodiscard]] ps interval() const { return interval_; }
-  // Returns how often it has expired since it was set or read last. While it is not read, it does not wake the simulation
-  // again.
+  // Returns how often the timer has expired since the last call or `set`. An expired timer does not wake the simulation again
+  // before this call.
   std::uint64_t take();
 
  private:

@@ -1,4 +1,4 @@
-// How a program that sleeps for a descriptor hears of an event: each is a token in a pipe, or one more in a count.
+// Wakes programs that sleep for a descriptor: an event is a token in a pipe, or raises the count of an eventfd.
 #pragma once
 
 #include <functional>
@@ -7,11 +7,11 @@
 
 namespace hcasim::applications {
 
-// Returns an action that writes one. A pipe that is full, or has no reader any more, takes none. A thread that sleeps for it
-// goes on at once, because the costs of interrupt and wake-up are the driver's.
+// Returns an action that writes one token. A full pipe, or a pipe without a reader, takes none. A thread that sleeps for the
+// token goes on at once, because the driver accounts for interrupt and wake-up.
 std::function<void()> token_into(descriptor pipe, waiting& sleeping);
 
-// Keeps the count of an eventfd, of which a read takes one; called with by how many it changes.
+// Returns an action that changes the count of an eventfd by its argument. A program's read takes 1 from the count.
 std::function<void(int)> count_in(descriptor eventfd, waiting& sleeping);
 
 }  // namespace hcasim::applications

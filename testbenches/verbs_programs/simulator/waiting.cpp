@@ -50,7 +50,8 @@ waiting::place::~place() {
 }
 
 bool waiting::sleep(cpu& c, sleeper& s, ps timeout) {
-  // The thread has looked already: what others do until simulated time has come to it must find it here.
+  // The thread is listed before the kernel reaches its time, so that an event until then finds the sleeper: the thread itself
+  // has looked already.
   const place here(*this, s);
   c.sync();
   const ps end = timeout == never ? never : now() + timeout;
@@ -64,7 +65,8 @@ bool waiting::sleep(cpu& c, sleeper& s, ps timeout) {
   return s.up;
 }
 
-// The kernel does not keep the order of events of one time.
+// Takes a sleeper out of its row, and wakes the next one. The row is needed because the kernel does not order events of one
+// time.
 void waiting::leave_row(sleeper& s) {
   sleeper* const before = std::exchange(s.before, nullptr);
   sleeper* const behind = std::exchange(s.behind, nullptr);
@@ -83,7 +85,7 @@ void waiting::dismiss(sleeper& s) {
 void waiting::checkpoint(ps t, deeds done) {
   const finding found = look(t, 0, done.written || done.signalled);
   if (found.watched) {
-    // A process that has ended closed its descriptors before: the look may have passed them while it did.
+    // A process closes its descriptors before its end. The first look may have passed them while they were open.
     look_at_sleepers(t, 0, true);
   } else if (!found.sleepers && done.written && !sleepers_.empty()) {
     // The loopback delivers before a write returns unless the host's kernel is in a hurry.

@@ -1,6 +1,6 @@
-// Threads of programs that sleep in the operating system: for descriptors, and in calls that the library does not know.
-// Descriptors are looked at at checkpoints only, all together and in the order in which their threads lay down, so that the
-// order in which threads go on is that of the simulated machine.
+// Sleeps of programs' threads in the operating system, for descriptors or in calls that the library does not know.
+// Checkpoints alone look at descriptors: all together, and in the order in which their threads fell asleep. So threads go on in
+// the order of the simulated machine.
 #pragma once
 
 #include <poll.h>
@@ -16,7 +16,7 @@
 
 namespace hcasim::applications {
 
-// A descriptor of ours.
+// A descriptor of the simulator's own.
 class descriptor {
  public:
   explicit descriptor(int fd = -1) : fd_(fd) {}
@@ -32,7 +32,7 @@ class descriptor {
   int fd_;
 };
 
-// The deeds of a thread that has run. The host may take a moment to deliver what it has written.
+// Effects of a thread that has run. The host may take a moment to deliver written bytes.
 struct deeds {
   bool written = false;
   bool signalled = false;
@@ -46,12 +46,12 @@ class waiting {
     std::uint64_t signals = 0;
     pid_t process = 0;
     pid_t thread = 0;
-    const channel::page* unknown = nullptr;  // sleeps in a call that the library does not know, until its next request
+    const channel::page* unknown = nullptr;  // not null = the thread sleeps in an unknown call, until its next request
     std::uint32_t seen = 0;
-    const char* why = nullptr;  // the thread sleeps, as a report says it; null = it does not
+    const char* why = nullptr;  // reason of the sleep in reports; null = the thread does not sleep
     bool up = false;
     sc_core::sc_event wake;
-    // Those found at once go on one after the other: the first is woken at `due`, each wakes the next.
+    // Sleepers that one look finds go on one after the other: the first is woken at `due`, and each wakes the next.
     ps due{0};
     sleeper* before = nullptr;
     sleeper* behind = nullptr;
@@ -79,11 +79,11 @@ class waiting {
   bool sleep(cpu& c, sleeper& s, ps timeout);
   static void dismiss(sleeper& s);
 
-  // Looks at everything; who is found ready goes on at t.
+  // Looks at all descriptors and signals. Ready threads go on at t.
   void checkpoint(ps t, deeds done = {});
-  // Nothing is left to do: waits for the outside world, in wall-clock time. False = nothing came.
+  // Waits for the outside world in wall-clock time, because the simulation has nothing left to do. False = nothing came.
   bool wait_outside(int milliseconds, ps t);
-  // Told when the descriptor is readable; until it is unwatched.
+  // Calls `ready` whenever the descriptor is readable, until `unwatch`.
   void watch(int fd, std::function<void()> ready);
   void unwatch(int fd);
 

@@ -1,4 +1,4 @@
-// The order in which threads that sleep for descriptors go on; and how far one that looks at the clock may run ahead.
+// The order in which sleepers go on, and how far a thread that only reads the clock may run ahead.
 #include "testbenches/verbs_programs/simulator/waiting.h"
 
 #include <fcntl.h>
@@ -35,7 +35,7 @@ void PrintTo(const woken& w, std::ostream* out) {
   *out << w.who << " at " << w.at.count() << (w.ready ? " ready" : " late");
 }
 
-// Threads 0, 1, ... that lie down one after the other, 1 us apart, each for a pipe of its own.
+// Threads 0, 1, ... that fall asleep one after the other, 1 us apart, each for its own pipe.
 struct dormitory {
   dormitory(node& on, std::vector<ps> timeouts) : pipes(timeouts.size()), beds(timeouts.size()) {
     for (std::size_t i = 0; i < timeouts.size(); ++i) {
@@ -60,7 +60,7 @@ void with_node(Body body) {
   ASSERT_TRUE(w.run({[&](cpu& c, node& n) { body(c, n); }}));
 }
 
-TEST(waiting, those_found_together_go_on_in_the_order_in_which_they_lay_down) {
+TEST(waiting, sleepers_found_together_go_on_in_their_order) {
   with_node([](cpu& c, node& n) {
     c.sync();
     const ps begin = now();
@@ -92,8 +92,9 @@ struct early {
 };
 class written_early : public ::testing::TestWithParam<early> {};
 
-// A thread that lies down at 5 us has looked before another wrote: it goes on then, or when the message is due.
-TEST_P(written_early, wakes_a_thread_that_lies_down_later) {
+// A thread falls asleep at 5 us, but has looked before another thread wrote. The sleeper goes on at 5 us, or when the message
+// is due.
+TEST_P(written_early, wakes_a_thread_that_sleeps_later) {
   with_node([](cpu& c, node& n) {
     c.sync();
     const ps begin = now();
@@ -137,8 +138,8 @@ TEST(waiting, a_timeout_is_met_to_the_picosecond) {
   });
 }
 
-// A listener that is told may say that it wants to hear no more, or that another should not.
-TEST(waiting, what_is_watched_may_be_unwatched_when_it_is_told) {
+// A watcher that is called may unwatch its own descriptor and another one.
+TEST(waiting, a_watcher_may_unwatch_any_descriptor) {
   with_node([](cpu&, node&) {
     waiting sleeping;
     std::array<pipe_ends, 3> pipes;

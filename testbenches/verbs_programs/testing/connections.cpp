@@ -1,5 +1,5 @@
-// A program that writes to the file of the connection manager by itself, as no library would: hcasim_connections WHAT. Status
-// 0 = what it saw is what it should have seen.
+// A program that writes to the connection manager's file without a library: hcasim_connections WHAT. Status 0 = all answers
+// were as expected.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>

@@ -1,5 +1,5 @@
-// A verbs program that does what programs should not, or rarely do: hcasim_misuse WHAT. Status 0: what it saw is what it should
-// have seen.
+// A verbs program that misuses the interface, or uses its rare parts: hcasim_misuse WHAT. Status 0 = all answers were as
+// expected.
 #include <functional>
 #include <map>
 #include <string>

@@ -1,4 +1,4 @@
-// The common part of hcasim_misuse: a device that is open, and a QP that is connected to itself.
+// The common part of hcasim_misuse: an open device, and a QP that is connected to itself.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -89,7 +89,7 @@ struct looped {
     bring_up();
   }
 
-  // From RESET to RTS.
+  // Brings the QP from RESET to RTS.
   void bring_up() const {
     ibv_port_attr port{};
     REQUIRE(ibv_query_port(o.context, 1, &port) == 0);
@@ -117,14 +117,14 @@ struct looped {
                           IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
                               IBV_QP_MAX_QP_RD_ATOMIC) == 0);
   }
-  // After an error.
+  // Brings the QP up again after an error.
   void again() const {
     ibv_qp_attr a{};
     REQUIRE(ibv_modify_qp(qp, &a, IBV_QP_STATE) == 0);
     bring_up();
   }
 
-  // One byte from the first page to the second, which was 0.
+  // Writes one byte from the first page to the second, which was 0.
   void write_flag() {
     buffer[0] = 1;
     buffer[4096] = 0;

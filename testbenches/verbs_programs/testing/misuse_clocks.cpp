@@ -1,4 +1,4 @@
-// Every clock that a program can read is the simulated one, those of processor time too.
+// Every clock of a program shows simulated time, and clocks of processor time do so, too.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
@@ -33,7 +33,7 @@ void compute_for(long ns) {
   }
 }
 
-// Ticks of user time in the line that begins with `name`, from a file that stays open.
+// Returns the ticks of user time in the line of all processors, from a file that stays open.
 long ticks_in(int file) {
   char text[4096] = {};
   REQUIRE(lseek(file, 0, SEEK_SET) == 0 && read(file, text, sizeof text - 1) > 0);
@@ -96,7 +96,7 @@ void clocks() {
   std::printf("alarm: %ld us\n", us_of(left.it_value));
 }
 
-// Those that it cannot know.
+// Reads clocks that cannot be simulated.
 void machine_clocks() {
   clockid_t other{};
   REQUIRE(clock_getcpuclockid(getppid(), &other) == 0);

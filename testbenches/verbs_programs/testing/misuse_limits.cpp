@@ -1,4 +1,4 @@
-// Calls that wait for no longer than a limit: each ends at it, to the cost of looks at the clock.
+// Calls with a time limit: each ends at its limit, to the cost of reads of the clock.
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -52,7 +52,7 @@ void* holds_all(void*) {
   return nullptr;
 }
 
-// A thread of C11, and a condition that it signals at 1 ms.
+// A condition that a thread of C11 signals at 1 ms.
 struct meeting {
   mtx_t m;
   cnd_t c;
@@ -77,7 +77,7 @@ void meet() {
   REQUIRE(thrd_create(&t, comes, &m) == thrd_success);
   mtx_lock(&m.m);
   while (!m.there) cnd_wait(&m.c, &m.m);
-  // A new thread begins at the time at which its creator asked last.
+  // A new thread begins at the time of its creator's last request.
   REQUIRE(clock_ns() - begin >= ms - 1000 && clock_ns() - begin < ms + 10'000);
   takes_five_ms("cnd_timedwait", [&] {
     const timespec end = after(CLOCK_REALTIME, 5 * ms);
@@ -88,7 +88,7 @@ void meet() {
   REQUIRE(thrd_join(t, &result) == thrd_success && result == 7);
 }
 
-// All of a message that comes in two parts, the second at 1 ms.
+// Receives a whole message, which comes in two parts, the second at 1 ms.
 void receive_whole() {
   int ends[2];
   REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);

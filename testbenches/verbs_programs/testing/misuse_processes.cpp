@@ -38,7 +38,7 @@ long raw(long number, long a, long b, long c, long d, long e, long f) {
 
 }  // namespace
 
-// The C library's, of which the preloaded one makes its own calls.
+// Stands in for the C library's syscall, through which the preload library makes its calls.
 extern "C" long syscall(long number, ...) noexcept {
   va_list list;
   va_start(list, number);
@@ -76,7 +76,7 @@ void forked() {
   std::printf("parent\n");
 }
 
-// The signal by which spinning threads are looked at comes while the library gives back what it had of one.
+// The simulator's signal comes while the library gives back its resources of an ending thread.
 void signalled_ends() {
   for (int n = 0; n < 20; ++n) {
     std::thread([] {
@@ -164,7 +164,7 @@ void spawn() {
   std::FILE* lines = popen("ibv_devices", "r");
   REQUIRE(lines);
   int n = 0;
-  for (char c = 0; read(fileno(lines), &c, 1) == 1;) n += c == '\n';  // what the C library sleeps for inside is unknown
+  for (char c = 0; read(fileno(lines), &c, 1) == 1;) n += c == '\n';  // the C library's own sleeps are unknown
   std::printf("popen: %d lines\n", n);
   std::printf("pclose: %d\n", pclose(lines));
   std::fflush(stdout);
@@ -193,7 +193,7 @@ void spawn() {
   REQUIRE(ibv_reg_mr(o.pd, buffer, 4096, 0));
 }
 
-// A process that is killed is gone when kill() returns, and does not go on meanwhile.
+// A killed process is gone when kill() returns, and does not run meanwhile.
 void killed() {
   for (int i = 0; i < 20; ++i) {
     const pid_t child = fork();

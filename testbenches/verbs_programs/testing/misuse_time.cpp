@@ -63,7 +63,7 @@ void spin(const char* how) {
   std::printf("%s: done\n", how);
 }
 
-// It computes for long and waits for nothing: no simulated time may pass.
+// Computes for long without a wait: no simulated time may pass.
 void compute() {
   looped l;
   timespec before{};
@@ -86,14 +86,14 @@ void on_fault(int, siginfo_t* info, void*) {
 
 }  // namespace
 
-// Its own faults are its own; those of the time-stamp counter it does not see.
+// The program handles its own faults, and sees no fault of the time-stamp counter.
 void faults() {
   looped l;
   struct sigaction mine {};
   mine.sa_sigaction = on_fault;
   mine.sa_flags = SA_SIGINFO | SA_NODEFER;
   REQUIRE(sigaction(SIGSEGV, &mine, nullptr) == 0);
-  // It leaves its handler by a jump, also while it is looked at step by step.
+  // A jump leaves the program's handler, even while the library steps through the program.
   for (volatile int i = 0; i < 20'000;) {
     if (sigsetjmp(back, 1) == 0) const_cast<volatile int&>(*nowhere) = 1;
     i = i + 1;
@@ -184,7 +184,7 @@ void ring(int, siginfo_t* info, void*) {
 
 }  // namespace
 
-// Those that send a signal, to any thread or to one.
+// Timers that send a signal to any thread, or to one thread.
 void timers_that_signal() {
   struct sigaction a {};
   a.sa_sigaction = ring;

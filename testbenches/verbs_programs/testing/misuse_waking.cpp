@@ -1,4 +1,4 @@
-// A child does something at 1 ms, asks for nothing more and is gone; who sleeps for it goes on then, not at its own limit of 30
+// A child acts at 1 ms, makes no further request and ends. The sleeper goes on at the child's act, not at its own limit of 30
 // s.
 #include <poll.h>
 #include <pthread.h>
@@ -55,7 +55,7 @@ void by_select() {
   timeval t{limit, 0};
   REQUIRE(select(ends[0] + 1, &in, nullptr, nullptr, &t) == 1);
 }
-// With a timer beside it, which is as far away.
+// Sleeps in epoll with a timer beside the descriptor, due at the limit.
 void by_epoll() {
   const int all = epoll_create1(0);
   const int timer = timerfd_create(CLOCK_MONOTONIC, 0);
@@ -119,13 +119,13 @@ void handle_children(void (*handler)(int)) {
   sigset_t s = of_children();
   sigprocmask(SIG_UNBLOCK, &s, nullptr);
 }
-// A handler ends the sleep of another call.
+// A signal's handler ends the sleep of another call.
 void by_interruption() {
   handle_children(nothing);
   REQUIRE(sleep(limit) == limit);
 }
 
-// A handler tells a thread that does not sleep for signals.
+// A signal's handler wakes a thread that does not sleep for signals.
 volatile sig_atomic_t handled = 0;
 long handled_at = 0;
 void note(int) {
@@ -157,7 +157,7 @@ void by_semaphore() {
   handle_children(post);
   REQUIRE(sem_wait(&posted) == 0);
 }
-// The thread that is told is not the one that the signal comes to.
+// The waiting thread blocks the signal, which goes to another thread.
 void* await_post(void*) {
   const sigset_t blocked = of_children();
   pthread_sigmask(SIG_BLOCK, &blocked, nullptr);

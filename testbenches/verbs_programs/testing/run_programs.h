@@ -1,4 +1,4 @@
-// Running `hcasim exec` in tests.
+// Runs `hcasim exec` in tests.
 #pragma once
 
 #include <unistd.h>
@@ -15,7 +15,7 @@
 
 namespace hcasim::applications {
 
-// A folder of the test's own, gone afterwards.
+// A folder of the test's own, removed afterwards.
 class scratch {
  public:
   scratch() : path_(std::filesystem::temp_directory_path() / fmt::format("hcasim_applications.{}.{}", ::getpid(), made_++)) {
@@ -35,7 +35,7 @@ inline outcome exec(const std::string& folder, const std::string& programs, cons
   return run_program(places::program, fmt::format("exec -o {} --force --no-trace {} {}", folder, options, programs));
 }
 
-// Why programs cannot be run here; empty = they can.
+// Returns the reason why programs cannot be run here; empty = there is none.
 inline std::string obstacle(const std::string& program) {
   std::error_code ec;
   if (!std::filesystem::exists(std::filesystem::path(places::program).parent_path() / "libhcasim_verbs.so", ec)) {

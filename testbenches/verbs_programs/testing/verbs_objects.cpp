@@ -1,5 +1,5 @@
-// A verbs program that writes to what is its own in the objects of libibverbs, and gives attributes as real programs do:
-// hcasim_objects WHAT. Status 0: each call answered as a real library and kernel do.
+// A verbs program that writes to its own part of libibverbs' objects, and sets attributes as real programs do: hcasim_objects
+// WHAT. Status 0 = each call answered as a real library and kernel do.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -73,7 +73,7 @@ void window_again() {
     REQUIRE(post(l, write_request(s, l, key)) == IBV_WC_SUCCESS);
     REQUIRE(post(l, invalidate_request(key)) == IBV_WC_SUCCESS);
   }
-  // One list: the struct is read when the list is posted, so that its second bind names a key that is out of date by then.
+  // The struct is read when the list is posted, so the list's second bind names an old key.
   const std::uint32_t first = ibv_inc_rkey(mw->rkey);
   ibv_send_wr list[] = {bind_request(mw, first, mr), invalidate_request(first), bind_request(mw, ibv_inc_rkey(first), mr)};
   for (int i = 0; i < 2; ++i) list[i].next = &list[i + 1];
@@ -116,7 +116,7 @@ void window_again_extended() {
   for (int i = 0; i < 4; ++i) REQUIRE(one_completion(l.cq).status == IBV_WC_SUCCESS);
 }
 
-// A window of type 1 takes the next key after the one in its struct; a program that lost its bind puts the old one back.
+// A window of type 1 takes the next key after the one in its struct. A program whose bind is lost puts the old key back.
 void window_of_type_1() {
   looped l;
   ibv_mr* mr = bindable(l);
@@ -135,7 +135,7 @@ void window_of_type_1() {
   REQUIRE(one_completion(l.cq).status == IBV_WC_MW_BIND_ERR);
 }
 
-// Only what a real provider reads of a struct matters; the kernel knows an object by its handle.
+// Only the fields that a real provider reads matter. The kernel knows an object by its handle.
 void fields() {
   looped l;
   ibv_mr* mr = bindable(l);
@@ -145,7 +145,7 @@ void fields() {
   REQUIRE(mw && second);
   ibv_sge s{};
 
-  mr->lkey = 0x1234500;  // the region's key for a bind, and of no account otherwise
+  mr->lkey = 0x1234500;  // the region's key in a bind, otherwise without effect
   REQUIRE(post(l, bind_request(mw, ibv_inc_rkey(mw->rkey), mr)) == IBV_WC_MW_BIND_ERR);
   mr->rkey = other->rkey;
   mr->lkey = other->lkey;
@@ -220,7 +220,7 @@ void address() {
   REQUIRE(ibv_destroy_ah(good) == 0);
 }
 
-// The kernel finds nothing under a handle that was overwritten, and nothing has changed.
+// The kernel finds no object under an overwritten handle, and nothing changes.
 template <class Object>
 void garbled(Object* object, int error, const char* what, int (*call)(Object*)) {
   object->handle ^= 0xdeadbeef;
@@ -277,7 +277,7 @@ void handles() {
   garbled<ibv_cq>(l.cq, EINVAL, "create_qp of a CQ", [](ibv_cq*) { return ibv_create_qp(with, &init) ? 0 : errno; });
   init.srq = srq;
   garbled<ibv_srq>(srq, EINVAL, "create_qp of an SRQ", [](ibv_srq*) { return ibv_create_qp(with, &init) ? 0 : errno; });
-  // Posting and polling take what lies behind, as real providers do.
+  // Posting and polling use the data behind the public struct, as real providers do.
   l.qp->handle ^= 0xdeadbeef;
   l.cq->handle ^= 0xdeadbeef;
   ibv_sge s{};
@@ -331,7 +331,7 @@ void attributes() {
   ibv_qp* initiator = ibv_create_qp_ex(o.context, &sending);
   REQUIRE(initiator);
 
-  // One that says it is basic has no use for a domain and a CQ.
+  // A basic SRQ has no use for a domain and a CQ.
   ibv_srq_init_attr_ex basic{};
   basic.attr = {4, 1, 0};
   basic.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
@@ -362,7 +362,7 @@ ibv_qp* of_type(const opened& o, ibv_cq* cq, ibv_xrcd* xrcd, ibv_qp_type type) {
   return qp;
 }
 
-// The way up that programs which know one kind of connection go with all of them.
+// Brings QPs of all kinds up with the masks of programs that know only one kind of connection.
 void masks() {
   const opened o = open();
   ibv_cq* cq = ibv_create_cq(o.context, 16, nullptr, nullptr, 0);

@@ -1,4 +1,4 @@
-// Features that programs look for in adapters of others: null regions for peers, vendors that they know, ports of RoCE.
+// Features of other makers' adapters that programs look for: null regions for peers, known vendors, ports of RoCE.
 #include <dlfcn.h>
 #include <infiniband/mlx5dv.h>
 
@@ -53,7 +53,8 @@ ibv_wc datagram(ibv_qp* qp, ibv_cq* cq, ibv_mr* mr, ibv_ah* to, std::uint32_t qp
 
 }  // namespace
 
-// A peer's WRITE goes nowhere, its READ brings zeros; the PD may go before the region, as with providers of others.
+// A peer's WRITE to a null region has no effect, and its READ brings zeros. The PD may go before the region, as with other
+// makers.
 void null_region() {
   looped l;
   ibv_pd* pd = ibv_alloc_pd(l.o.context);
@@ -141,7 +142,7 @@ void roce_port() {
   datagram(qp, cq, mr, many, 0xffffff);
   REQUIRE(ibv_detach_mcast(qp, &group, 0) == 0);
 
-  // A connection, too: what the program has set is what it is told.
+  // A connection, too, returns the address that the program has set.
   ibv_qp_init_attr init{};
   init.send_cq = init.recv_cq = cq;
   init.cap = {8, 8, 1, 1, 0};

@@ -101,7 +101,7 @@ TEST(axi_exclusive, a_write_after_its_read_is_done) {
   EXPECT_EQ(s.monitor.granted(), 1U);
   EXPECT_EQ(s.monitor.refused(), 1U);
 }
-TEST(axi_exclusive, who_was_overtaken_writes_nothing) {
+TEST(axi_exclusive, an_overtaken_exclusive_write_writes_nothing) {
   two_masters s;
   EXPECT_EQ(s.a.read(1, 64, true), exokay);
   EXPECT_EQ(s.b.read(1, 64, true), exokay);
@@ -111,7 +111,7 @@ TEST(axi_exclusive, who_was_overtaken_writes_nothing) {
   EXPECT_EQ(s.a.written.back(), okay);
   EXPECT_EQ(s.word(64), 7U);
 }
-TEST(axi_exclusive, any_write_to_the_bytes_ends_it_and_no_other_does) {
+TEST(axi_exclusive, only_a_write_to_its_bytes_ends_the_reservation) {
   two_masters s;
   EXPECT_EQ(s.a.read(1, 64, true), exokay);
   s.b.write(0, 72, 1, false);
@@ -148,7 +148,7 @@ TEST(axi_exclusive, memory_that_knows_nothing_of_it_answers_okay) {
   EXPECT_EQ(a.read(0, 64, true), okay);
   EXPECT_EQ(a.read(0, 64, false), okay);
 }
-TEST(axi_exclusive, one_that_is_not_aligned_is_found) {
+TEST(axi_exclusive, an_unaligned_exclusive_access_is_found) {
   told a("a", {});
   shapes::memory_of_bytes memory("memory", 1 << 16, 1);
   a.m0.memory.bind(memory.in);
@@ -160,7 +160,7 @@ TEST(axi_exclusive, one_that_is_not_aligned_is_found) {
 }
 
 // The RTL watches: read, written by another master or not, written.
-TEST(axi_exclusive, of_a_slave_that_watches) {
+TEST(axi_exclusive, a_slave_with_a_monitor_decides) {
   open_shell rtl("rtl", clock_400, make_shape_axi_ram, {});
   axi_memory s0("s0", rtl);
   shapes::memory_user user("user", 1);
@@ -197,7 +197,7 @@ TEST(axi_exclusive, of_a_slave_that_watches) {
   EXPECT_EQ(user.missing(), "");
   EXPECT_EQ(done, (std::vector<bool>{true, true, true, false}));
 }
-TEST(axi_exclusive, what_a_slave_cannot_do_is_not_tried) {
+TEST(axi_exclusive, an_access_that_the_slave_cannot_do_is_an_error) {
   open_shell rtl("rtl", clock_400, make_axi_shuffle_design, {});
   axi_memory s0("s0", rtl);
   shapes::memory_user user("user", 4);
@@ -220,7 +220,7 @@ TEST(axi_exclusive, what_a_slave_cannot_do_is_not_tried) {
 }
 
 // A slave without signals for attributes gets the same bytes.
-TEST(axi_attributes, what_a_slave_does_not_see_is_left_out) {
+TEST(axi_attributes, attributes_without_signals_are_left_out) {
   open_shell rtl("rtl", clock_400, make_axi_shuffle_design, {});
   axi_memory s0("s0", rtl);
   shapes::memory_user user("user", 4);
@@ -301,7 +301,7 @@ unsigned changes(bool interleave) {
 TEST(axi_interleaved, towards_a_master_on_demand_alone) {
   EXPECT_GT(changes(true), 30U);
 }
-TEST(axi_interleaved, else_reads_come_one_by_one) {
+TEST(axi_interleaved, without_demand_reads_come_one_by_one) {
   EXPECT_EQ(changes(false), 0U);
 }
 

@@ -107,7 +107,7 @@ std::string tlp_completer::refusal_here(const tlp_header& h) const {
   const auto both = [](const char* what, unsigned is, unsigned wanted) {
     return std::string("has ") + what + " " + std::to_string(is) + ", not " + std::to_string(wanted);
   };
-  if (h.is_request()) return "is no completion";
+  if (h.is_request()) return "is not a completion";
   if (h.requester != options_.requester) return both("requester", h.requester, options_.requester);
   if (h.tag >= reading_.size() || !reading_[h.tag]) return "has tag " + std::to_string(h.tag) + ", which no read under way has";
   if (options_.completer && h.completer != *options_.completer) return both("completer", h.completer, *options_.completer);

@@ -329,7 +329,7 @@ TEST_P(tlp_completions_that_are_wrong, are_violations) {
 INSTANTIATE_TEST_SUITE_P(
     of, tlp_completions_that_are_wrong,
     ::testing::Values(
-        bad_completion{[](tlp_header& c) { c = {}, c.kind = tlp_kind::memory_write, c.words = 1; }, "is no completion"},
+        bad_completion{[](tlp_header& c) { c = {}, c.kind = tlp_kind::memory_write, c.words = 1; }, "is not a completion"},
         bad_completion{[](tlp_header& c) { c.requester = 7; }, "has requester 7, not 256"},
         bad_completion{[](tlp_header& c) { c.tag = 1; }, "has tag 1, which no read under way has"},
         bad_completion{[](tlp_header& c) { c.tag = 1023; }, "has tag 1023, which no read under way has"},

@@ -29,7 +29,7 @@ tlp_master::tlp_master(const sc_core::sc_module_name& name, shell& of, const tlp
 }
 
 std::string tlp_master::refusal_here(const tlp_header& h) const {
-  if (!h.is_request()) return "is no request";
+  if (!h.is_request()) return "is not a request";
   if (h.poisoned) return "is poisoned";
   if (options_.requester && h.requester != *options_.requester)
     return "comes from requester " + std::to_string(h.requester) + ", this one is " + std::to_string(*options_.requester);

@@ -132,13 +132,13 @@ TEST(tlp_violations, none_without_a_fault) {
 TEST(tlp_violations, a_write_over_the_payload_limit) {
   EXPECT_EQ(violation_of(write_of(0x1000, 65)), "a TLP has 260 bytes, 256 are allowed");
 }
-TEST(tlp_violations, a_write_at_the_payload_limit_is_none) {
+TEST(tlp_violations, a_write_at_the_payload_limit_is_legal) {
   EXPECT_EQ(violation_of(write_of(0x1000, 64)), "none");
 }
 TEST(tlp_violations, a_read_over_the_read_limit) {
   EXPECT_EQ(violation_of(read_of(0x1000, 129)), "a TLP has 516 bytes, 512 are allowed");
 }
-TEST(tlp_violations, a_read_at_the_read_limit_is_none) {
+TEST(tlp_violations, a_read_at_the_read_limit_is_legal) {
   EXPECT_EQ(violation_of(read_of(0x1000, 128)), "none");
 }
 TEST(tlp_violations, across_4_kib) {
@@ -179,7 +179,7 @@ TEST(tlp_violations, a_completion_among_requests) {
   tlp_header h;
   h.kind = tlp_kind::completion;
   h.byte_count = 4;
-  EXPECT_EQ(violation_of(h), "a TLP is no request");
+  EXPECT_EQ(violation_of(h), "a TLP is not a request");
 }
 TEST(tlp_violations, no_memory_access) {
   EXPECT_EQ(violation_of(passer::beats_of({0x02000001, 0xf, 0, 0})),

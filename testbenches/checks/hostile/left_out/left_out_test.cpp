@@ -100,7 +100,7 @@ bool ordinary_test_passes(const char* filter, int number) {
 
 class left_out : public ::testing::TestWithParam<check> {};
 
-TEST_P(left_out, is_found) {
+TEST_P(left_out, the_hostile_peer_finds_a_missing_check) {
   const check& c = GetParam();
   std::uint64_t seed = 0;
   std::string by = *c.reason == '\0' ? found(c.number, seed, few) : "";
@@ -121,7 +121,7 @@ TEST_P(left_out, is_found) {
 
 INSTANTIATE_TEST_SUITE_P(check, left_out, ::testing::ValuesIn(checks), [](const auto& i) { return std::string(i.param.name); });
 
-TEST(no_check_left_out, nothing_is_found) {
+TEST(no_check_left_out, the_hostile_peer_finds_no_fault) {
   for (std::uint64_t seed = 1; seed <= std::max<std::uint64_t>(1, seeds); ++seed)
     EXPECT_EQ(found(0, seed), "") << "seed " << seed;
 }
