@@ -64,7 +64,7 @@ class loggp_run {
         return done(e, begin, thread);
       }
       case action::send: {
-        const ps begin = std::max(e.at, thread);
+        const ps begin = std::max({e.at, thread, o.time});
         thread = begin + p_.o_send + bytes_at(p_.byte_o_send, o);
         const ps leaves = std::max(thread, r.leaves);
         r.leaves = leaves + std::max(p_.gap, bytes_at(p_.byte_gap, o));

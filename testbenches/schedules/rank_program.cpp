@@ -1,6 +1,7 @@
 #include "testbenches/schedules/rank_program.h"
 
 #include <algorithm>
+#include <queue>
 #include <set>
 
 #include "testbenches/kit/world.h"
@@ -46,8 +47,11 @@ class rank_program final : public message_port::listener {
   [[nodiscard]] std::vector<std::uint32_t> waiting() const;
 
  private:
+  // A send that is ready, and its time has not come; the earliest first, then in the order of the schedule.
+  using timed = std::pair<ps, std::uint32_t>;
   struct thread {
     std::deque<std::uint32_t> ready;
+    std::priority_queue<timed, std::vector<timed>, std::greater<>> timed_sends;
     std::size_t left = 0;
   };
 
@@ -57,7 +61,8 @@ class rank_program final : public message_port::listener {
   void begin_time();
   void work(cpu& c, thread& t);
   void begin(cpu& c, std::uint32_t i);
-  void sleep(cpu& c);
+  void sleep(cpu& c, ps until = never);
+  void take_timed(cpu& c, thread& t);
   void release(std::uint32_t i, bool begun);
   void make_ready(std::uint32_t i);
   void run_other_threads(node& n);
@@ -143,7 +148,7 @@ void rank_program::run(cpu& c, node& n) {
     begin_time();
     const bool measured = run_.measures(time);
     run_.all.arrive(c, [&] {
-      run_.began = run_.last_end = c.time();
+      run_.began = run_.last_end = run_.result.began = c.time();
       if (measured) run_.options.parts.begin(c);
     });
     const rank_result before = mine;
@@ -180,13 +185,14 @@ void rank_program::run_other_threads(node& n) {
 
 void rank_program::work(cpu& c, thread& t) {
   while (t.left != 0) {
+    take_timed(c, t);
     if (port_->owes()) port_->progress(c);
     if (!t.ready.empty()) {
       const std::uint32_t i = t.ready.front();
       t.ready.pop_front();
       begin(c, i);
     } else if (!port_->progress(c)) {
-      sleep(c);
+      sleep(c, t.timed_sends.empty() ? never : run_.began + t.timed_sends.top().first);
     }
   }
   --running_;
@@ -212,17 +218,18 @@ void rank_program::begin(cpu& c, std::uint32_t i) {
 
 // One thread of the rank sleeps in the CQ. With several threads it looks up now and then, since another may make something
 // ready.
-void rank_program::sleep(cpu& c) {
+void rank_program::sleep(cpu& c, ps until) {
   constexpr ps look = 500_ns;
   const ps begin = c.time();
+  const ps left = until == never ? never : until - begin;
   if (!polled_) {
     polled_ = true;
-    port_->wait(c, threads_.size() > 1 ? look : never);
+    port_->wait(c, threads_.size() > 1 ? std::min(look, left) : left);
     polled_ = false;
     woken_.notify();
   } else {
     c.sync();
-    sc_core::wait(woken_);
+    left == never ? sc_core::wait(woken_) : sc_core::wait(to_sc(left), woken_);
   }
   run_.result.ranks[rank_].asleep += c.time() - begin;
 }
@@ -245,7 +252,16 @@ void rank_program::release(std::uint32_t i, bool begun) {
 }
 
 void rank_program::make_ready(std::uint32_t i) {
-  threads_.at(operations()[i].cpu).ready.push_back(i);
+  const operation& o = operations()[i];
+  thread& t = threads_.at(o.cpu);
+  o.what == action::send&& o.time != ps(0) ? t.timed_sends.push({o.time, i}) : t.ready.push_back(i);
+}
+
+void rank_program::take_timed(cpu& c, thread& t) {
+  while (!t.timed_sends.empty() && run_.began + t.timed_sends.top().first <= c.time()) {
+    t.ready.push_back(t.timed_sends.top().second);
+    t.timed_sends.pop();
+  }
 }
 
 }  // namespace

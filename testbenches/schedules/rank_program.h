@@ -41,7 +41,8 @@ struct rank_result {
 
 struct run_result {
   bool ok = false;
-  ps time{0};  // from the barrier to the end of the last operation, of all measured times
+  ps time{0};   // from the barrier to the end of the last operation, of all measured times
+  ps began{0};  // the last barrier
   std::uint32_t times = 0;
   std::vector<rank_result> ranks;
 };

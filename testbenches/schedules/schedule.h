@@ -25,7 +25,7 @@ struct operation {
   std::uint32_t tag = 0;    // sends and receives
   std::uint32_t line = 0;   // in the file; 0 = built in
   std::uint64_t bytes = 0;  // sends and receives
-  ps time{0};               // calculations
+  ps time{0};               // of a calculation; a send begins no earlier than so long after the schedule
 };
 
 // `after` begins when `before` is done, or has begun.

@@ -7,6 +7,7 @@
 #include "models/system/system.h"
 #include "testbenches/kit/world.h"
 #include "testbenches/schedules/collectives.h"
+#include "testbenches/schedules/flow_list.h"
 #include "testbenches/schedules/goal.h"
 #include "testbenches/schedules/loggp_probe.h"
 #include "testbenches/schedules/rank_program.h"
@@ -84,6 +85,18 @@ TEST(schedule_run, threads_of_a_rank_wait_for_each_other) {
   EXPECT_GE(t[3].begun, t[2].ended);
   EXPECT_GE(r.result.ranks[1].times[1].begun, t[2].ended) << "a message takes time";
   EXPECT_EQ(r.result.ranks[0].calculated, 13_us);
+}
+
+TEST(schedule_run, a_flow_begins_at_its_start) {
+  std::istringstream in("3\n0 1 3 100 100 2.0\n0 1 3 100 100 2.00005\n2 1 3 100 20000 2.00002\n");
+  const schedule s = read_flows(in, "x.flows", {.ranks = 3});
+  const outcome r = run(s, {.keep_times = true});
+  ASSERT_TRUE(r.result.ok);
+  const ps began = r.result.began;
+  EXPECT_EQ(r.result.ranks[0].times[0].begun - began, 0_us);
+  EXPECT_EQ(r.result.ranks[0].times[1].begun - began, 50_us);
+  EXPECT_EQ(r.result.ranks[2].times[0].begun - began, 20_us);
+  EXPECT_GT(r.result.ranks[1].times[1].ended - began, 50_us);
 }
 
 TEST(schedule_run, names_the_operations_that_wait_for_ever) {

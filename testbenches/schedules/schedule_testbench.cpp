@@ -1,9 +1,14 @@
+#include <algorithm>
+#include <bit>
+#include <cmath>
 #include <fstream>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "testbenches/program/execution/testbench.h"
 #include "testbenches/schedules/collectives.h"
+#include "testbenches/schedules/flow_list.h"
 #include "testbenches/schedules/goal.h"
 #include "testbenches/schedules/rank_program.h"
 
@@ -16,7 +21,8 @@ class schedule_testbench final : public testbench {
  public:
   [[nodiscard]] std::string_view name() const override { return "schedule"; }
   [[nodiscard]] std::string_view summary() const override {
-    return "messages between ranks with dependencies: a GOAL schedule, or a collective operation over 2 to 64 hosts";
+    return "messages between ranks with dependencies: a collective operation over 2 to 64 hosts, a GOAL schedule or a flow "
+           "list";
   }
   void defaults(system_config& c) override { c.nodes.resize(2); }
   [[nodiscard]] std::size_t driven_nodes(std::size_t nodes, std::size_t /*needed*/) const override {
@@ -24,6 +30,7 @@ class schedule_testbench final : public testbench {
   }
   void knobs(knob_visitor& k) override {
     k.path("file", file_, {}, "GOAL schedule, one rank for each host; empty: the collective operation");
+    k.path("flows", flows_, {}, "list of flows: source, target, priority, port, bytes and start in seconds, a line each");
     k.choice("collective", collective_,
              {"ring_all_reduce", "tree_all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast"},
              "operation over all hosts");
@@ -48,6 +55,7 @@ class schedule_testbench final : public testbench {
     run_.port.mtu = static_cast<kit::ibv_mtu>(static_cast<int>(mtu_) + 1);
     run_.port.buffers.bytes = std::max<std::uint64_t>(largest_message(), 4096);
     run_.parts = context.parts();
+    run_.keep_times = !flows_.empty();
     if (run_.warm_up) ++run_.times;
     auto& result = context.make<sch::run_result>();
     const auto waiting = sch::start_schedule(context.build(), schedule_, run_, result);
@@ -65,26 +73,33 @@ class schedule_testbench final : public testbench {
     const auto& o = collective_options_;
     const bool asked = collective_ != sch::collective::ring_all_reduce || o.bytes != d.bytes ||
                        o.repetitions != d.repetitions || o.reduce_per_kib != d.reduce_per_kib;
-    if (!file_.empty() && asked) {
+    if (!file_.empty() && !flows_.empty())
+      throw input_error("parameters.flows: there is a schedule in file, too; leave one out");
+    if ((!file_.empty() || !flows_.empty()) && asked) {
       throw input_error(
-          "parameters.file: collective, size, repetitions and reduce say nothing of a file's schedule; leave them or the file "
-          "out");
+          fmt::format("parameters.{}: collective, size, repetitions and reduce say nothing of a file; leave them out",
+                      file_.empty() ? "flows" : "file"));
     }
     if (run_.port.buffers.way != sch::registration::cached && run_.port.buffers.cached != sch::buffer_options{}.cached)
       throw input_error("parameters.cached: has no effect without registration: cached; leave it out");
   }
   void make_schedule(std::size_t hosts) {
-    if (file_.empty()) {
+    if (file_.empty() && flows_.empty()) {
       collective_options_.ranks = static_cast<std::uint32_t>(hosts);
       if (collective_options_.bytes < hosts)
         throw input_error(fmt::format("parameters.size: {} ranks need at least a byte each; raise it", hosts));
       schedule_ = sch::make(collective_, collective_options_);
       return;
     }
-    std::ifstream in(file_);
-    if (!in) throw input_error(fmt::format("parameters.file: cannot read '{}'; name a readable file", file_));
+    const std::string& name = file_.empty() ? flows_ : file_;
+    std::ifstream in(name);
+    if (!in) {
+      throw input_error(
+          fmt::format("parameters.{}: cannot read '{}'; name a readable file", file_.empty() ? "flows" : "file", name));
+    }
     try {
-      schedule_ = sch::read_goal(in, file_);
+      schedule_ =
+          file_.empty() ? sch::read_flows(in, name, {.ranks = static_cast<std::uint32_t>(hosts)}) : sch::read_goal(in, name);
       sch::check(schedule_);
     } catch (const sch::schedule_error& e) {
       throw input_error(e.what());
@@ -118,7 +133,8 @@ class schedule_testbench final : public testbench {
     const double seconds = to_seconds(r.time) / r.times;
     out.headline("completion_time", seconds * 1e6, "us", aim::low,
                  "from the barrier to the end of the last rank, of each time");
-    if (file_.empty()) {
+    if (!flows_.empty()) report_flows(out, r);
+    if (file_.empty() && flows_.empty()) {
       const double each = seconds / collective_options_.repetitions;
       const double rate = static_cast<double>(collective_options_.bytes) * 8 / each / 1e9;
       const auto ranks = collective_options_.ranks;
@@ -143,6 +159,37 @@ class schedule_testbench final : public testbench {
             k.buffers.registered, k.buffers.bound);
     }
   }
+  // The time of a flow is from its start to the end of its receive, in the last time.
+  void report_flows(hcasim::result& out, const sch::run_result& r) const {
+    std::map<std::uint64_t, std::vector<double>> by_size;  // key: smallest size of the row
+    std::vector<double> all;
+    std::map<std::uint32_t, double> start;
+    for (const auto& rank : schedule_.ranks) {
+      for (const auto& o : rank.operations) {
+        if (o.what == sch::action::send) start[o.tag] = to_us(o.time);
+      }
+    }
+    for (std::size_t rank = 0; rank < r.ranks.size(); ++rank) {
+      const auto& operations = schedule_.ranks[rank].operations;
+      for (std::size_t i = 0; i < operations.size(); ++i) {
+        if (operations[i].what != sch::action::receive) continue;
+        const double took = to_us(r.ranks[rank].times[i].ended - r.began) - start.at(operations[i].tag);
+        all.push_back(took);
+        by_size[std::bit_floor(operations[i].bytes)].push_back(took);
+      }
+    }
+    out.figure("flows", static_cast<double>(all.size()), "", "of one time");
+    out.figure("flow_time_p50", percentile(all, 50), "us", "from its start to the end of its receive");
+    out.figure("flow_time_p99", percentile(all, 99), "us", "");
+    out.figure("flow_time_max", percentile(all, 100), "us", "");
+    table& t = out.table("flows by size", {{"from", "B"}, {"flows"}, {"p50", "us"}, {"p99", "us"}, {"max", "us"}});
+    for (auto& [size, times] : by_size)
+      t.row(size, times.size(), percentile(times, 50), percentile(times, 99), percentile(times, 100));
+  }
+  static double percentile(std::vector<double>& v, double p) {
+    std::sort(v.begin(), v.end());
+    return v[static_cast<std::size_t>(std::ceil(p / 100 * static_cast<double>(v.size()))) - 1];
+  }
   static void totals(hcasim::result& out, const sch::run_result& r) {
     std::uint64_t messages = 0;
     std::uint64_t bytes = 0;
@@ -163,6 +210,7 @@ class schedule_testbench final : public testbench {
   }
 
   std::string file_;
+  std::string flows_;
   sch::collective collective_ = sch::collective::ring_all_reduce;
   sch::collective_options collective_options_;
   sch::run_options run_;
