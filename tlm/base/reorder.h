@@ -25,13 +25,16 @@ class reorder_queue {
   // Completes the place of `ticket`; item null = the place is given up.
   void complete(std::uint64_t ticket, T* item, ps at) { slot(ticket) = {item, at, true}; }
 
-  // Calls emit(item, ready time) for everything at the head that is ready.
+  // Calls emit(item, ready time) for everything at the head that is ready. A call from within `emit` leaves all to the first.
   template <class F>
   void drain(F emit) {
+    if (draining_) return;
+    draining_ = true;
     while (head_ != tail_ && slot(head_).ready) {
       const entry e = slot(head_++);
       if (e.item) emit(*e.item, e.at);
     }
+    draining_ = false;
   }
 
  private:
@@ -50,6 +53,7 @@ class reorder_queue {
   std::vector<entry> ring_;
   std::uint64_t head_ = 0;
   std::uint64_t tail_ = 0;
+  bool draining_ = false;
 };
 
 }  // namespace hcasim

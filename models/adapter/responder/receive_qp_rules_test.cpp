@@ -19,11 +19,11 @@ TEST(receive_qp_rules, impossible_states_are_not_reached) {
   for (const receive_qp_state s : testing::reachable(receive_qp_table)) {
     // Software is told once in a life, and only of an error.
     EXPECT_FALSE(s.has(told_last) && (s.life == receiving || receive_qp_table.possible(s, e::last_wqe)));
-    // One QP at a time takes from the list of an SRQ; its record answers nothing and has no errors.
-    EXPECT_FALSE(s.has(taking) && (s.has(answering) || in_error(s) || receive_qp_table.possible(s, e::take_begins)));
+    // A lost context is an error, told once.
+    EXPECT_FALSE(s.has(lost) && (!in_error(s) || receive_qp_table.possible(s, e::context_lost)));
     // READs of a QP are answered one after the other.
     EXPECT_FALSE(s.has(answering) && receive_qp_table.possible(s, e::answers_begin));
-    EXPECT_FALSE(s.has(stopped) && s.any({answering, taking, stopping}));
+    EXPECT_FALSE(s.has(stopped) && s.any({answering, stopping}));
     // A new life forgets the old one; there is no other way out of an error.
     if (receive_qp_table.possible(s, e::start)) {
       EXPECT_EQ(receive_qp_table.step(s, e::start), receive_qp_state{});
@@ -42,7 +42,6 @@ TEST(receive_qp_rules, a_stop_is_always_answered) {
   for (receive_qp_state s : testing::reachable(receive_qp_table)) {
     if (!s.any({stopping, stopped})) s = receive_qp_table.step(s, e::stop_later);
     if (s.has(answering)) s = receive_qp_table.step(s, e::answers_end);
-    if (s.has(taking)) s = receive_qp_table.step(s, e::take_ends);
     if (s.has(stopping)) s = receive_qp_table.step(s, e::left);
     EXPECT_TRUE(s.has(stopped));
   }

@@ -4,7 +4,7 @@
 namespace hcasim {
 
 void responder::list_waiting(waiting_list& list) const {
-  receive_qps_.each([&](const receive_qp& c) {
+  records_.qps.each([&](const receive_qp& c) {
     const std::string qp = std::string("QP ") + std::to_string(c.qpn);
     if (c.no_receive_since != never) {
       list.add({.kind = "receive",
@@ -14,7 +14,7 @@ void responder::list_waiting(waiting_list& list) const {
                 .waits_for = {nearest("host")}});
     }
     if (c.missing.status == page_faults::state::pending) return;  // noted with its page
-    if (c.serving) {
+    if (c.inbox.served()) {
       list.add({.kind = "packet received",
                 .text = qp + ", " + std::to_string(c.inbox.size()) + " behind it",
                 .since = c.handled_since,
@@ -30,7 +30,7 @@ void responder::list_waiting(waiting_list& list) const {
                      .at = spot(qp),
                      .waits_for = {}};
       n.waits_for = {keys.target(), walker.target(), dma.target(), egress.target()};
-      if (buffers_.available() == 0) n.waits_for.emplace_back(spot("response buffers"));
+      if (responses_.buffers().available() == 0) n.waits_for.emplace_back(spot("response buffers"));
       list.add(std::move(n));
     }
   });

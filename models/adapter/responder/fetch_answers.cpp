@@ -1,7 +1,4 @@
-// READ and atomics.
-#include <cstring>
-
-#include "models/adapter/responder/responder.h"
+#include "models/adapter/responder/fetch_answers.h"
 
 namespace hcasim {
 
@@ -9,7 +6,7 @@ namespace hcasim {
 //
 // The verdict over the whole length comes first: later requests of this QP run only when the READ is good. Each response is
 // judged again when its bytes are read [O8c].
-task<> responder::do_read(receive_qp& c, hca_qpc& q, packet& p, bool again, ps& t) {
+task<> fetch_answers::read(receive_qp& c, hca_qpc& q, packet& p, bool again, ps& t) {
   const packet_header& h = p.header;
   const std::uint32_t count = psns_of(h, q.mtu_shift);
   if (again && c.owed.size() > 2 * std::size_t{q.max_read_in}) co_return;  // repeated again and again
@@ -27,14 +24,14 @@ task<> responder::do_read(receive_qp& c, hca_qpc& q, packet& p, bool again, ps& 
     co_await memory_.landed(tr, t);
     if (!is_live(c.state)) co_return;
     if (v == verdict::page_fault) {
-      page_missing(c, q, p, page, HCA_WC_LOC_ACCESS_ERR, t);
+      errors_.page_missing(c, q, p, page, HCA_WC_LOC_ACCESS_ERR, t);
       co_return;
     }
     if (v != verdict::granted) {
       if (again) {
         refuse_repetition(c, q, p, wire::nak_remote_access, t);
       } else {
-        refuse(c, q, wire::nak_remote_access, HCA_WC_LOC_ACCESS_ERR, t);
+        errors_.refuse(c, q, wire::nak_remote_access, HCA_WC_LOC_ACCESS_ERR, t);
       }
       co_return;
     }
@@ -42,7 +39,7 @@ task<> responder::do_read(receive_qp& c, hca_qpc& q, packet& p, bool again, ps& 
   if (!again) {
     q.expected_psn = psn_add(q.expected_psn, count);
     q.msn = psn_add(q.msn, 1);
-    ++messages_;
+    ++counters_.messages;
     remember(c, q, {.psn = h.psn, .key = h.rkey, .length = h.dma_length, .srqn = h.srqn, .opcode = h.opcode, .va = h.va});
     c.acks_owed = 0;  // the responses acknowledge earlier requests
     ++c.reads;
@@ -50,7 +47,7 @@ task<> responder::do_read(receive_qp& c, hca_qpc& q, packet& p, bool again, ps& 
     c.repetitions = 1;
   }
   c.owed.push({nullptr,
-               {.to = route_of(c, q),
+               {.to = response_sender::route_of(c, q),
                 .psn = h.psn,
                 .key = h.rkey,
                 .length = h.dma_length,
@@ -61,12 +58,12 @@ task<> responder::do_read(receive_qp& c, hca_qpc& q, packet& p, bool again, ps& 
   if (!c.state.has(receive_qp_mark::answering)) answer_owed(c);
 }
 
-void responder::remember(receive_qp& c, const hca_qpc& q, const executed_fetch& e) {
+void fetch_answers::remember(receive_qp& c, const hca_qpc& q, const executed_fetch& e) {
   while (c.executed.size() >= std::max<std::size_t>(q.max_read_in, 1)) c.executed.pop();
   c.executed.push(e);
 }
 
-const executed_fetch* responder::repeated_by(const receive_qp& c, const hca_qpc& q, const packet_header& h) {
+const executed_fetch* fetch_answers::repeated_by(const receive_qp& c, const hca_qpc& q, const packet_header& h) {
   for (std::size_t i = c.executed.size(); i-- > 0;) {
     if (repeats(c.executed[i], h, q.mtu_shift)) return &c.executed[i];
   }
@@ -74,64 +71,63 @@ const executed_fetch* responder::repeated_by(const receive_qp& c, const hca_qpc&
 }
 
 // The NAK carries the READ's PSN: a requester that still waits for the READ reacts; after an old packet none does.
-void responder::refuse_repetition(receive_qp& c, const hca_qpc& q, const packet& p, std::uint8_t syndrome, ps t) {
+void fetch_answers::refuse_repetition(receive_qp& c, const hca_qpc& q, const packet& p, std::uint8_t syndrome, ps t) {
   const std::uint32_t owed = c.acks_owed;  // of requests behind it
-  acknowledge(c, route_of(c, q), p.header.psn, syndrome, t);
+  responses_.acknowledge(c, response_sender::route_of(c, q), p.header.psn, syndrome, t);
   c.acks_owed = owed;
 }
 
 // Responses leave in the order of their requests, and a READ has many. Requests are taken meanwhile, since a waiting request
 // would hold the receive buffer needed for the peer's responses.
-process responder::answer_owed(receive_qp& c) {
+process fetch_answers::answer_owed(receive_qp& c) {
   c.on(receive_qp_event::answers_begin);
-  ++c.busy;
+  c.enter();
   while (may_answer(c)) {
     if (c.owed.front().response) {
-      send_response(c, *c.owed.pop().response);
+      responses_.send(c, *c.owed.pop().response);
       continue;
     }
-    co_await buffers_.take();
-    if (may_answer(c)) co_await engine_.turn(responses);
+    co_await responses_.buffers().take();
+    if (may_answer(c)) co_await engine_.turn(packet_engine::response);
     if (!may_answer(c)) {
-      buffers_.give();
+      responses_.buffers().give();
       break;
     }
     const read_job job = c.owed.front().read;
     if (++c.owed.front().read.index == job.count) c.owed.pop();
-    ++c.busy;
+    c.enter();
     read_response(c, job, c.out.reserve(), now());
   }
   forget_owed(c);
   c.on(receive_qp_event::answers_end);
-  --c.busy;
-  check_stopped(c);
+  c.leave();
 }
 
 // A refused request is answered behind the READs before it; any other error ends them.
-bool responder::may_answer(const receive_qp& c) {
+bool fetch_answers::may_answer(const receive_qp& c) {
   if (c.owed.empty() || asked_to_stop(c.state)) return false;
   const packet* const last = c.owed[c.owed.size() - 1].response;
   return !in_error(c.state) || (last && last->header.syndrome != wire::ack_no_credits);
 }
 
-void responder::forget_owed(receive_qp& c) {
+void fetch_answers::forget_owed(receive_qp& c) {
   while (!c.owed.empty()) {
     const owed_answer gone = c.owed.pop();
     if (gone.response) {
-      packet_pool_.put(*gone.response);
+      responses_.drop(*gone.response);
     } else {
       read_ended(c, gone.read);
     }
   }
 }
 
-void responder::read_ended(receive_qp& c, const read_job& job) {
+void fetch_answers::read_ended(receive_qp& c, const read_job& job) {
   if (job.repetition == 0 && c.reads != 0) --c.reads;  // the QP may have begun anew meanwhile, without READs
 }
 
-process responder::read_response(receive_qp& c, read_job job, std::uint64_t ticket, ps t) {
+process fetch_answers::read_response(receive_qp& c, read_job job, std::uint64_t ticket, ps t) {
   const bool last = job.index + 1 == job.count;
-  packet& p = new_response(job.to, response_opcode(job.index, job.count), psn_add(job.psn, job.index));
+  packet& p = responses_.new_response(job.to, response_opcode(job.index, job.count), psn_add(job.psn, job.index));
   const std::uint32_t offset = job.index << job.to.mtu_shift;
   p.payload = std::min(job.length - offset, 1U << job.to.mtu_shift);
   p.tag = ticket;
@@ -148,12 +144,11 @@ process responder::read_response(receive_qp& c, read_job job, std::uint64_t tick
   if (v == verdict::page_fault) {  // the QP has gone into error, or is being reset, while the page was missing
     c.last_ticket = std::min(c.last_ticket, ticket);
     c.out.complete(ticket, nullptr, t);
-    packet_pool_.put(p);
-    buffers_.give();
+    responses_.drop(p);
+    responses_.buffers().give();
     if (last) read_ended(c, job);
-    emit(c);
-    --c.busy;
-    check_stopped(c);
+    responses_.emit(c);
+    c.leave();
     co_return;
   }
   if (v != verdict::granted) {
@@ -162,32 +157,30 @@ process responder::read_response(receive_qp& c, read_job job, std::uint64_t tick
     p.header.opcode = static_cast<std::uint8_t>(wire::acknowledge | job.to.transport_bits);
     p.header.syndrome = wire::nak_remote_access;
     p.payload = 0;
-    buffers_.give();
+    responses_.buffers().give();
     if (told) {
-      ++naks_;
+      ++counters_.naks;
       encode(p);
     } else {
-      packet_pool_.put(p);
+      responses_.drop(p);
     }
     c.out.complete(ticket, told ? &p : nullptr, t);
   } else {
-    payload_read_ += p.payload;
+    counters_.payload_read += p.payload;
     encode(p);
     c.out.complete(ticket, &p, t);
   }
   if (last) read_ended(c, job);
-  emit(c);
-  --c.busy;
-  check_stopped(c);
+  responses_.emit(c);
+  c.leave();
 }
 
-// Returns whether the NAK of this response is sent: no earlier response of its READ was refused. The QP is in error then,
-// except after a repetition, which only ends.
-bool responder::tells_refusal(receive_qp& c, const read_job& job, std::uint64_t ticket, ps t) {
+// The QP is in error then, except after a repetition, which only ends.
+bool fetch_answers::tells_refusal(receive_qp& c, const read_job& job, std::uint64_t ticket, ps t) {
   if (job.repetition == 0) {
     if (ticket >= c.last_ticket) return false;
     c.last_ticket = ticket;
-    fail_later(c, HCA_EVENT_QP_ACCESS, t);
+    errors_.fail_later(c, HCA_EVENT_QP_ACCESS, t);
     return true;
   }
   if (!c.owed.empty() && !c.owed.front().response && c.owed.front().read.repetition == job.repetition) c.owed.pop();
@@ -197,8 +190,7 @@ bool responder::tells_refusal(receive_qp& c, const read_job& job, std::uint64_t 
   return true;
 }
 
-// Fetches the bytes of one response; page_fault: the wait for a page was given up.
-task<verdict> responder::fetch_response(receive_qp& c, memory_range range, packet& p, ps& t) {
+task<verdict> fetch_answers::fetch_response(receive_qp& c, memory_range range, packet& p, ps& t) {
   for (;;) {
     memory_access::transfer& tr = memory_.begin(p.operation);
     const verdict v = co_await memory_.move(tr, dma_op::read, range, p.data(), p.payload, t);
@@ -214,7 +206,7 @@ task<verdict> responder::fetch_response(receive_qp& c, memory_range range, packe
   }
 }
 
-task<> responder::do_atomic(receive_qp& c, hca_qpc& q, packet& p, ps& t) {
+task<> fetch_answers::atomic(receive_qp& c, hca_qpc& q, packet& p, ps& t) {
   const packet_header& h = p.header;
   memory_range range{
       .key = h.rkey, .remote = true, .rights = HCA_ACCESS_REMOTE_ATOMIC, .owner = owner_of(q, c.qpn), .va = h.va, .checked = 8};
@@ -226,7 +218,7 @@ task<> responder::do_atomic(receive_qp& c, hca_qpc& q, packet& p, ps& t) {
     co_await memory_.landed(tr, t);
     if (!is_live(c.state)) co_return;
     const bool good = key == verdict::granted;
-    refuse(c, q, good ? wire::nak_invalid_request : wire::nak_remote_access, HCA_WC_LOC_ACCESS_ERR, t);
+    errors_.refuse(c, q, good ? wire::nak_invalid_request : wire::nak_remote_access, HCA_WC_LOC_ACCESS_ERR, t);
     co_return;
   }
   verdict v = co_await memory_.atomic(tr, op, range, h.swap_add, h.compare, reinterpret_cast<std::byte*>(&original), t);
@@ -234,26 +226,26 @@ task<> responder::do_atomic(receive_qp& c, hca_qpc& q, packet& p, ps& t) {
   const bool reached = co_await memory_.landed(tr, t);
   if (!is_live(c.state)) co_return;
   if (v == verdict::page_fault) {
-    page_missing(c, q, p, page, HCA_WC_LOC_ACCESS_ERR, t);
+    errors_.page_missing(c, q, p, page, HCA_WC_LOC_ACCESS_ERR, t);
     co_return;
   }
   if (v != verdict::granted || !reached) {
-    refuse(c, q, wire::nak_remote_access, HCA_WC_LOC_ACCESS_ERR, t);
+    errors_.refuse(c, q, wire::nak_remote_access, HCA_WC_LOC_ACCESS_ERR, t);
     co_return;
   }
   q.expected_psn = psn_add(q.expected_psn, 1);
   q.msn = psn_add(q.msn, 1);
-  ++messages_;
+  ++counters_.messages;
   c.acks_owed = 0;
   const executed_fetch e{.psn = h.psn, .key = h.rkey, .srqn = h.srqn, .opcode = h.opcode, .va = h.va, .original = original};
   remember(c, q, e);
-  answer_atomic(c, q, e);
+  repeat_atomic(c, q, e);
 }
 
-void responder::answer_atomic(receive_qp& c, const hca_qpc& q, const executed_fetch& e) {
-  packet& p = new_response(route_of(c, q), wire::atomic_acknowledge, e.psn);
+void fetch_answers::repeat_atomic(receive_qp& c, const hca_qpc& q, const executed_fetch& e) {
+  packet& p = responses_.new_response(response_sender::route_of(c, q), wire::atomic_acknowledge, e.psn);
   p.header.original = e.original;
-  answer(c, p);
+  responses_.answer(c, p);
 }
 
 }  // namespace hcasim
