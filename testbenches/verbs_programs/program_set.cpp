@@ -46,13 +46,27 @@ std::string end_of(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+void report_overlap(run_context& context, const applications::programs& running) {
+  const std::optional<double> overlap = running.overlap();
+  if (!overlap) return;
+  context.result().figure("overlap", *overlap, "1",
+                          fmt::format("share of the measured time in which all {} clients were active", running.clients()));
+  if (*overlap > 0) return;
+  fmt::print(stderr,
+             "hcasim: at no time were all {} clients active: each figure is that of fewer; 'hcasim exec --together' starts "
+             "clients at once\n",
+             running.clients());
+}
+
 }  // namespace
 
 void program_set::program_knobs::knobs(knob_visitor& k) {
   k.text("run", run,
          "the program and its arguments, as a shell splits them; nodeN, alone or after '=', is that node's address");
   k.text("node", node, "number of its host, modulo the number of hosts; rank: processes of a launcher run by their local rank");
-  k.text("start", start, "a simulated time, or first_idle: when all threads of the program before it sleep for the first time");
+  k.text("start", start,
+         "a simulated time, or first_idle: when all threads of the program before it sleep for the first time; of clients that "
+         "start together, when those of all other programs do");
   k.count("expect", expect, 0, 255, "the status that it ends with");
 }
 
@@ -75,6 +89,9 @@ void program_set::knobs(knob_visitor& k) {
   k.ratio("tsc_mhz", t.tsc_mhz, 1, 100000, "frequency of the time-stamp counter that programs read, in MHz");
   k.time("progress", config_.progress, 0_ps, 1'000'000_ms,
          "wall-clock time between reports of a long run's progress on standard error; 0: none");
+  k.choice(
+      "together", config_.clients, {"paired", "always", "never"},
+      "when clients, which name the node of another program, start together: if there are as many servers, always or never");
   k.flag("echo", config_.echo, "show what programs write on the terminal as well");
   for (std::size_t i = 0; i < most_programs; ++i) k.group(names[i], programs_[i], "a program");
 }
@@ -116,6 +133,7 @@ void program_set::report(run_context& context, const applications::programs& run
       calls.row(fmt::format("program{}", call.first), call.second, times);
     }
   }
+  report_overlap(context, running);
   const applications::client_statistics& n = running.counters();
   const auto figure = [&](const char* name, const counter& c, const char* help) {
     context.result().figure(name, static_cast<double>(c.value()), "1", help);

@@ -111,11 +111,15 @@ class program_command : public command {
     return programs_.argc;
   }
   void declare(CLI::App& options) override {
+    options.add_flag("--together", together_,
+                     "Start all clients at once, also those of one server (parameter together=always)");
     arguments_.declare_options(options);
     options.footer(footer_);
   }
   int run(const context& c) override {
-    return run_testbench(with_programs(arguments_.finish(c.own), programs_, bench_), c.machine);
+    run_options options = with_programs(arguments_.finish(c.own), programs_, bench_);
+    if (together_) options.parameters.emplace_back("together=always");
+    return run_testbench(std::move(options), c.machine);
   }
 
  private:
@@ -123,16 +127,17 @@ class program_command : public command {
   const std::string footer_;
   run_arguments arguments_;
   program_words programs_;
+  bool together_ = false;
 };
 
 std::unique_ptr<command> exec_command() {
   return std::make_unique<program_command>(
       program_bench{"exec", "applications", "-- ib_write_lat -- ib_write_lat node0", 2},
       "Run programs of this machine on the simulated adapters: -- PROGRAM... [-- PROGRAM...]",
-      "The first program runs on node0, the second on node1 when the first sleeps, and so on; 'nodeN' alone among their words "
-      "is\n"
-      "that node's address. What they write is shown, and kept as program0.txt and so on. 'hcasim run applications' says "
-      "more.\n"
+      "The first program runs on node0, the second on node1 when the first sleeps, and so on; clients with a server each "
+      "start\n"
+      "together when all servers sleep. 'nodeN' alone among their words is that node's address. What they write is shown, and\n"
+      "kept as program0.txt and so on. 'hcasim run applications' says more.\n"
       "Status: 0 passed, 1 a program ended otherwise than expected, 2 bad input.");
 }
 

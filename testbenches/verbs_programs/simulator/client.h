@@ -12,6 +12,7 @@
 #include "testbenches/verbs_programs/simulator/activity.h"
 #include "testbenches/verbs_programs/simulator/gid_map.h"
 #include "testbenches/verbs_programs/simulator/handles.h"
+#include "testbenches/verbs_programs/simulator/overlap.h"
 #include "testbenches/verbs_programs/simulator/timer_file.h"
 #include "testbenches/verbs_programs/simulator/waiting.h"
 
@@ -100,6 +101,7 @@ struct client {
   handles<timer_file> timer_files;
   std::list<timer_file> timers;  // closed ones are used again
   usage used;
+  active_time active;
   ps* node_used = nullptr;    // of all programs of the node; null = not counted
   std::size_t connected = 0;  // QPs that were made ready to receive
 

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <stdexcept>
@@ -122,6 +123,7 @@ programs::programs(const sc_core::sc_module_name& n, system& s, programs_config 
     if (!config_.network.empty()) f->what.environment.emplace_back("HCASIM_NETWORK", config_.network);
     families_.push_back(std::move(f));
   }
+  order_starts();
 }
 
 // Ends all processes of the run.
@@ -150,16 +152,52 @@ void programs::start() {
   }
 }
 
+void programs::order_starts() {
+  std::vector<placed_program> placed;
+  for (const auto& f : families_) {
+    placed.push_back({split_words(f->config.run), f->config.node, f->config.by_rank, f->config.start.has_value()});
+  }
+  const std::vector<bool> clients = find_clients(placed);
+  const std::vector<bool> group = find_group(placed, config_.clients);
+  for (const auto& f : families_) {
+    f->client = clients[f->number];
+    f->in_group = group[f->number];
+  }
+}
+
+// A group waits for all programs outside it, and each of these for the one before it.
+void programs::await_turn(cpu& c, const family& f) {
+  if (f.config.start && *f.config.start > c.time()) c.spend(*f.config.start - c.time());
+  c.sync();
+  if (f.config.start) return;
+  const auto await = [](family& before) {
+    while (!before.was_idle && !before.over) sc_core::wait(before.idle);
+  };
+  for (std::size_t i = families_.size(); i-- > 0;) {
+    family& other = *families_[i];
+    if (other.in_group || (!f.in_group && i >= f.number)) continue;
+    await(other);
+    if (!f.in_group) return;
+  }
+}
+
+std::size_t programs::clients() const {
+  return static_cast<std::size_t>(std::count_if(families_.begin(), families_.end(), [](const auto& f) { return f->client; }));
+}
+
+std::optional<double> programs::overlap() const {
+  std::vector<active_time> active;
+  for (const auto& f : families_) {
+    if (!f->client) continue;
+    active_time& a = active.emplace_back();
+    for (const auto& p : f->processes) a.add(p->verbs.active);
+  }
+  return overlap_of(active);
+}
+
 void programs::launch_program(cpu& c, family& f) {
   if (node_of(f).device().open(c) != 0) return end_family(f);
-  if (f.config.start) {
-    if (*f.config.start > c.time()) c.spend(*f.config.start - c.time());
-  } else if (f.number > 0) {
-    c.sync();
-    family& before = *families_[f.number - 1];
-    while (!before.was_idle && !before.over) sc_core::wait(before.idle);
-  }
-  c.sync();
+  await_turn(c, f);
   try {
     launched l = applications::start(f.what);
     f.main = l.process;

@@ -21,6 +21,7 @@
 #include "testbenches/verbs_programs/simulator/process_memory.h"
 #include "testbenches/verbs_programs/simulator/progress.h"
 #include "testbenches/verbs_programs/simulator/serve.h"
+#include "testbenches/verbs_programs/simulator/start_order.h"
 #include "tlm/base/unit.h"
 
 namespace hcasim::applications {
@@ -29,12 +30,13 @@ struct program_config {
   std::string run;  // words, as for a shell
   std::uint32_t node = 0;
   bool by_rank = false;     // the program is a launcher: its processes run on nodes by their rank
-  std::optional<ps> start;  // none = when the program before it is idle for the first time
+  std::optional<ps> start;  // none = when the program before it is idle for the first time, or with its group
   std::uint32_t expect = 0;
 };
 
 struct programs_config {
   std::vector<program_config> programs;
+  common_start clients = common_start::paired;  // which clients start together
   time_config time;
   cm::manager_config connections;
   bool echo = false;
@@ -69,6 +71,10 @@ class programs final : public unit {
   // Returns the status of a program, after its end; -1 = the program has not ended.
   [[nodiscard]] int status(std::size_t program) const { return families_.at(program)->status; }
   [[nodiscard]] const client_statistics& counters() const { return statistics_; }
+  // Returns how many programs are clients of others.
+  [[nodiscard]] std::size_t clients() const;
+  // Returns the share of the clients' active time in which all were active; none = fewer than two sent anything.
+  [[nodiscard]] std::optional<double> overlap() const;
   [[nodiscard]] std::uint64_t signals() const { return signals_; }
   // Sleeps of programs in calls that the library does not know: count by program and call.
   using unknown_calls = std::map<std::pair<std::size_t, std::string>, std::uint64_t>;
@@ -81,6 +87,8 @@ class programs final : public unit {
     std::size_t number = 0;
     program_config config;
     launch what;
+    bool client = false;
+    bool in_group = false;  // starts together with others
     pid_t main = 0;
     std::unique_ptr<guardian> guard;
     descriptor ended;
@@ -125,6 +133,8 @@ class programs final : public unit {
   };
   struct look;  // the looks at a thread that makes no request for long
 
+  void order_starts();
+  void await_turn(cpu& c, const family& f);
   void launch_program(cpu& c, family& f);
   void accept_threads();
   void greet(descriptor connection);
@@ -132,6 +142,7 @@ class programs final : public unit {
   process* process_of(const channel::hello& h, family& f);
   void run_thread(cpu& c, thread& t);
   bool take_request(cpu& c, thread& t);
+  static void look_for_known_loop(thread& t, look& l);
   void suspect_spin(thread& t, look& l);
   bool look_at(cpu& c, thread& t, look& l);
   void serve_one(cpu& c, thread& t, caller& k);

@@ -106,6 +106,7 @@ int poll_cq(caller& k, const channel::poll_cq& in, channel::poll_cq::answer& out
     if (found < 0) return -found;
   }
   if (found > 0 || in.entries == 0) k.found_empty.clear();
+  if (found > 0) p.active.completed(k.c.time());
   out.found = static_cast<std::uint32_t>(found);
   for (std::size_t i = 0; i < out.found; ++i) {
     const channel::completion wc = shown(k.completions[i]);

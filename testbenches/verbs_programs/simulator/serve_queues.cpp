@@ -197,6 +197,7 @@ int post_send(caller& k, const channel::post_send& in, channel::posted& out) {
   ibv_send_wr* bad = nullptr;
   const int refused = ibv_post_send(k.c, qp, k.sends.data(), &bad);
   out.requests = static_cast<std::uint32_t>(refused ? bad - k.sends.data() : k.sends.end() - k.sends.begin());
+  if (out.requests > 0) k.who.active.posted(k.c.time());
   return refused ? refused : error;
 }
 
