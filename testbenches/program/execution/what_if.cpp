@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "testbenches/program/description/names.h"
 #include "testbenches/program/recording/resources.h"
@@ -11,7 +13,7 @@
 namespace hcasim {
 namespace {
 
-constexpr double least_share = 0.1;  // share of the largest gain, below which a unit's knobs are not tried one by one
+constexpr double least_share = 0.1;  // share of the list's largest gain, below which a unit's knobs are not tried one by one
 
 std::vector<variant_runs::settings> settings_of(const std::vector<what_if_change>& what_if_changes) {
   std::vector<variant_runs::settings> out(1);
@@ -64,15 +66,17 @@ std::vector<std::size_t> what_if::units_that_took_part(const std::vector<unit*>&
 }
 
 std::vector<std::size_t> what_if::knobs_to_try(const what_if_gain& g) const {
-  double most = helps;
-  for (const trial& t : g.units) most = std::max(most, t.gain);
-  std::set<std::string> units;
+  std::map<relief_kind, double> most{{relief_kind::resource, helps}, {relief_kind::latency, helps}};
+  for (const trial& t : g.units) most[t.what.kind] = std::max(most[t.what.kind], t.gain);
+  std::set<std::pair<std::string, relief_kind>> groups;
   for (const trial& t : g.units) {
-    if (t.values.empty() || std::fabs(t.gain) >= std::max(helps, most * least_share)) units.insert(t.what.unit);
+    if (t.values.empty() || std::fabs(t.gain) >= std::max(helps, most[t.what.kind] * least_share))
+      groups.emplace(t.what.unit, t.what.kind);
   }
   std::vector<std::size_t> out;
   for (std::size_t i = 0; i < what_if_changes_.size(); ++i) {
-    if (!what_if_changes_[i].whole && units.contains(what_if_changes_[i].unit)) out.push_back(i);
+    const what_if_change& c = what_if_changes_[i];
+    if (!c.whole && groups.contains({c.unit, c.kind})) out.push_back(i);
   }
   return out;
 }

@@ -1,7 +1,8 @@
 // hcasim run --what-if: the same description again with one resource after the other relieved, to find the binding one.
 //
-// Without a pattern, each unit that took part is relieved as a whole first. Then each knob of the units with an effect is
-// relieved alone. Resources without a statistic are thus found, and a run without a bottleneck costs few further runs.
+// Without a pattern, all resources of each unit that took part are relieved at once, then all its latencies. Then each knob of
+// the lists with an effect is relieved alone. Resources without a statistic are thus found, and a run without a bottleneck
+// costs few further runs.
 #pragma once
 
 #include <chrono>

@@ -44,7 +44,7 @@ std::string busiest_resource(const std::vector<resource_use>& resources) {
 }
 
 std::string verdict_text(const std::vector<resource_use>& resources, const what_if_gain* gained) {
-  if (gained) return fmt::format("binding     {}\n", binding_text(*gained));
+  if (gained) return what_if_verdicts(*gained);
   return fmt::format("busiest     {}; --what-if finds the bottleneck\n", busiest_resource(resources));
 }
 
@@ -61,10 +61,14 @@ nlohmann::ordered_json explain_json(const std::vector<waterfall>& waterfalls, co
     }
     list.push_back({{"title", w.title}, {"steps", steps}, {"total_ns", total}});
   }
-  const bool known = gained && gained->why_not.empty();
+  const auto verdict = [&](relief_kind kind) {
+    const bool known = gained && gained->why_not.empty() && was_tried(*gained, kind);
+    return known ? ordered_json(binding_text(*gained, kind)) : ordered_json();
+  };
   return {{"waterfalls", list},
           {"busiest", busiest_resource(resources)},
-          {"binding", known ? ordered_json(binding_text(*gained)) : ordered_json()}};
+          {"binding", verdict(relief_kind::resource)},
+          {"binding_latency", verdict(relief_kind::latency)}};
 }
 
 std::string explain(const std::vector<waterfall>& waterfalls, const std::vector<resource_use>& resources) {

@@ -14,7 +14,7 @@ std::string explain(const std::vector<waterfall>& waterfalls, const std::vector<
 
 // Returns "node0.host software, 96 % busy", or a text for no busy resource.
 std::string busiest_resource(const std::vector<resource_use>& resources);
-// Returns one line: the binding resource if tried out; otherwise the busiest one, and how to find out. `gained` may be null.
+// Returns the verdicts if tried out; otherwise the busiest resource, and how to find out. `gained` may be null.
 std::string verdict_text(const std::vector<resource_use>& resources, const what_if_gain* gained);
 
 nlohmann::ordered_json explain_json(const std::vector<waterfall>& waterfalls, const std::vector<resource_use>& resources,

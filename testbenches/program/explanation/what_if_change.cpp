@@ -19,6 +19,7 @@ constexpr std::array not_resources{
     "stall_limit",  "fault_pages",  "device_memory", "virtual_lanes", "blueflame_max", "rcb",
     "retraining",   "replay_timer", "health_period", "recoveries",    "bar",           "trace_from",
     "stall_events", "vendor_*"};
+constexpr std::array latencies{"*latency", "propagation", "depth", "copy_setup", "page_retry_delay", "wake_up_cost"};
 constexpr std::string_view workload = "parameters";
 constexpr std::string_view observation = "statistics.";
 constexpr std::string_view as_rtl = "rtl.";  // within a unit: how it is run as RTL, no unit of its own
@@ -31,10 +32,19 @@ std::string unit_of_knob(std::string_view path) {
   return std::string(path.substr(0, dot == std::string_view::npos ? 0 : dot));
 }
 
-bool is_resource(const knob_tree::leaf& l) {
-  if (l.path.starts_with(observation)) return false;
-  const std::string_view name = last_part(l.path);
-  return std::none_of(not_resources.begin(), not_resources.end(), [&](const char* n) { return glob_match(n, name); });
+template <std::size_t N>
+bool named(const std::array<const char*, N>& patterns, std::string_view path) {
+  const std::string_view name = last_part(path);
+  return std::any_of(patterns.begin(), patterns.end(), [&](const char* n) { return glob_match(n, name); });
+}
+
+bool can_be_short(const knob_tree::leaf& l) {
+  return !l.path.starts_with(observation) && !named(not_resources, l.path);
+}
+
+relief_kind kind_of(const knob_tree::leaf& l) {
+  const bool timed = l.kind == knob_kind::time || l.kind == knob_kind::cycles;
+  return timed && named(latencies, l.path) ? relief_kind::latency : relief_kind::resource;
 }
 
 bool less_is_better(const knob_tree::leaf& l) {
@@ -45,7 +55,7 @@ void put_relief(std::vector<what_if_change>& list, std::string name, const knob_
   const auto found = std::find_if(list.begin(), list.end(), [&](const what_if_change& r) { return r.name == name; });
   if (found == list.end()) {
     std::string unit = unit_of_knob(name);
-    list.push_back({std::move(name), std::move(unit), false, less_is_better(l), l.text(), to, {{l.path, to}}});
+    list.push_back({std::move(name), std::move(unit), kind_of(l), false, less_is_better(l), l.text(), to, {{l.path, to}}});
     return;
   }
   if (found->from != l.text()) found->from = found->to = "";
@@ -117,7 +127,7 @@ std::string why_not(const knob_tree::leaf& l) {
   const bool number =
       l.kind != knob_kind::flag && l.kind != knob_kind::choice && l.kind != knob_kind::text && l.kind != knob_kind::path;
   if (!number) return fmt::format("{} is {}, which cannot be doubled or halved", path, kind_name(l.kind));
-  if (!is_resource(l)) return fmt::format("{} is not a resource that can limit a run", path);
+  if (!can_be_short(l)) return fmt::format("{} is not a resource that can limit a run", path);
   return fmt::format("{} = {} cannot be relieved further; allowed is {}", path, l.text(), l.range());
 }
 
@@ -126,7 +136,7 @@ std::string why_not(const knob_tree::leaf& l) {
 std::optional<std::string> relieved(const knob_tree::leaf& l) {
   const bool number = l.kind == knob_kind::count || l.kind == knob_kind::bytes || l.kind == knob_kind::rate ||
                       l.kind == knob_kind::clock || l.kind == knob_kind::time || l.kind == knob_kind::cycles;
-  if (!number || !is_resource(l) || l.text() == "never") return std::nullopt;
+  if (!number || !can_be_short(l) || l.text() == "never") return std::nullopt;
   const long double now = parse_quantity(l.kind, l.text());
   long double then = less_is_better(l) ? now / 2 : now * 2;
   if (last_part(l.path) == "generation") then = now + 1;
@@ -148,14 +158,16 @@ std::vector<what_if_change> all_changes(const knob_tree& tree) {
   }
   std::vector<what_if_change> out;
   for (const std::string& u : units) {
-    what_if_change whole{u, u, true, false, "", "", {}};
-    const std::size_t at = out.size();
-    for (const what_if_change& k : knobs) {
-      if (k.unit != u) continue;
-      out.push_back(k);
-      whole.settings.insert(whole.settings.end(), k.settings.begin(), k.settings.end());
+    for (const relief_kind kind : {relief_kind::resource, relief_kind::latency}) {
+      what_if_change whole{u, u, kind, true, false, "", "", {}};
+      const std::size_t at = out.size();
+      for (const what_if_change& k : knobs) {
+        if (k.unit != u || k.kind != kind) continue;
+        out.push_back(k);
+        whole.settings.insert(whole.settings.end(), k.settings.begin(), k.settings.end());
+      }
+      if (!whole.settings.empty()) out.insert(out.begin() + static_cast<std::ptrdiff_t>(at), std::move(whole));
     }
-    out.insert(out.begin() + static_cast<std::ptrdiff_t>(at), std::move(whole));
   }
   return out;
 }

@@ -82,10 +82,15 @@ TEST(what_if_change, takes_all_nodes_together_and_leaves_the_workload_alone) {
   two_nodes m;
   m.second.interval = 200;
   const auto all = all_changes(m.tree());
-  ASSERT_EQ(all.size(), 18U) << "two units and eight knobs of each";
+  ASSERT_EQ(all.size(), 20U) << "two units, each with two lists, and eight knobs of each";
   EXPECT_EQ(all[0].name, "node*.engine");
   EXPECT_TRUE(all[0].whole);
-  EXPECT_EQ(all[0].settings.size(), 16U);
+  EXPECT_EQ(all[0].kind, relief_kind::resource);
+  EXPECT_EQ(all[0].settings.size(), 14U);
+  EXPECT_TRUE(all[8].whole);
+  EXPECT_EQ(all[8].kind, relief_kind::latency);
+  EXPECT_EQ(all[8].settings.size(), 2U);
+  EXPECT_EQ(all[9].name, "node*.engine.latency");
   const auto interval =
       std::find_if(all.begin(), all.end(), [](const what_if_change& r) { return r.name == "node*.engine.interval"; });
   ASSERT_NE(interval, all.end());

@@ -24,15 +24,15 @@ std::string gain_percent(double gain) {
   return fmt::format("{:+.1f} %", gain * 100);
 }
 
-// Returns whether one knob of the unit gains nine tenths of the whole unit's gain: the unit is then worth no line.
+// Returns whether one knob of the unit's list gains nine tenths of what the whole list gains: the unit is then worth no line.
 bool explained_by_a_knob(const trial& unit, const std::vector<trial>& knobs) {
   return std::any_of(knobs.begin(), knobs.end(), [&](const trial& t) {
-    return t.what.unit == unit.what.unit && std::fabs(t.gain) >= std::fabs(unit.gain) * 0.9;
+    return t.what.unit == unit.what.unit && t.what.kind == unit.what.kind && std::fabs(t.gain) >= std::fabs(unit.gain) * 0.9;
   });
 }
 
 std::string change_of(const what_if_change& r) {
-  if (r.whole) return "every knob";
+  if (r.whole) return r.kind == relief_kind::resource ? "every resource" : "every latency";
   if (!r.from.empty()) return fmt::format("{} -> {}", r.from, r.to);
   return r.halves ? "each halved" : "each doubled";
 }
@@ -70,19 +70,26 @@ resource_use busiest_of(const std::string& unit, const std::vector<resource_use>
   return {};
 }
 
-const trial* binding(const what_if_gain& g) {
+bool was_tried(const what_if_gain& g, relief_kind kind) {
+  const auto is = [kind](const trial& t) { return t.what.kind == kind; };
+  return std::any_of(g.knobs.begin(), g.knobs.end(), is) || std::any_of(g.units.begin(), g.units.end(), is);
+}
+
+const trial* binding(const what_if_gain& g, relief_kind kind) {
   for (const auto* list : {&g.knobs, &g.units}) {
-    if (!list->empty() && list->front().gain >= helps) return &list->front();
+    const auto first = std::find_if(list->begin(), list->end(), [kind](const trial& t) { return t.what.kind == kind; });
+    if (first != list->end() && first->gain >= helps) return &*first;
   }
   return nullptr;
 }
 
-std::string binding_text(const what_if_gain& g) {
-  const trial* most = binding(g);
+std::string binding_text(const what_if_gain& g, relief_kind kind) {
+  const trial* most = binding(g, kind);
   if (!g.why_not.empty()) return fmt::format("not known: {}", g.why_not);
   if (!most) {
     const std::string nothing = "none of the tried changes: no gain reaches 1 %";
-    return g.units.empty() ? nothing : nothing + "; more requests at once may help: --what-if 'parameters.*'";
+    const bool more = kind == relief_kind::resource && !g.units.empty();
+    return more ? nothing + "; more requests at once may help: --what-if 'parameters.*'" : nothing;
   }
   std::size_t which = 0;
   for (std::size_t i = 1; i < g.base.size(); ++i) {
@@ -93,50 +100,81 @@ std::string binding_text(const what_if_gain& g) {
                      number_text(most->values[which].value), h.unit, gain_percent(most->gain));
 }
 
-std::string what_if_gain_text(const what_if_gain& g) {
-  if (!g.why_not.empty()) return "";
-  std::vector<std::vector<std::string>> rows(1);
-  rows[0] = {"relieved", "", "gain"};
-  std::vector<bool> right{false, false, true};
-  for (const headline& h : g.base) {
-    rows[0].push_back(fmt::format("{} [{}]", h.name, h.unit));
-    right.push_back(true);
+namespace {
+
+class gain_table {
+ public:
+  gain_table(const what_if_gain& g, relief_kind kind) : g_(g), kind_(kind) {
+    rows_[0] = {"relieved", "", "gain"};
+    for (const headline& h : g.base) {
+      rows_[0].push_back(fmt::format("{} [{}]", h.name, h.unit));
+      right_.push_back(true);
+    }
+    rows_[0].emplace_back("how busy it was");
+    right_.push_back(false);
+    add("(as described)", "", "", g.base, "");
+    for (const trial& t : g.knobs) {
+      if (t.what.kind == kind) take(t);
+    }
+    for (const trial& t : g.units) {
+      if (t.what.kind == kind && !explained_by_a_knob(t, g.knobs)) take(t);
+    }
   }
-  rows[0].emplace_back("how busy it was");
-  right.push_back(false);
-  const auto add = [&](std::string name, std::string what, std::string gain, const std::vector<headline>& values,
-                       const std::string& use) {
+
+  [[nodiscard]] std::string text() const {
+    std::string out = aligned(rows_, right_);
+    if (without_ != 0) out += fmt::format("  without effect, or less than 1 %: {}\n", without_);
+    for (const auto* list : {&g_.knobs, &g_.units}) {
+      for (const trial& t : *list) {
+        if (t.values.empty() && t.what.kind == kind_)
+          out += fmt::format("  {} could not be tried: {}\n", t.what.name, t.why_not);
+      }
+    }
+    return out + "\n";
+  }
+
+ private:
+  void add(std::string name, std::string what, std::string gain, const std::vector<headline>& values, const std::string& use) {
     std::vector<std::string> row{std::move(name), std::move(what), std::move(gain)};
     for (const headline& h : values) row.push_back(number_text(h.value));
     row.push_back(use);
-    rows.push_back(std::move(row));
-  };
-  add("(as described)", "", "", g.base, "");
-  std::size_t without = 0;
-  for (const trial& t : g.knobs) {
-    if (t.values.empty()) continue;
-    if (std::fabs(t.gain) < helps || rows.size() > rows_shown + 1) {
-      ++without;
+    rows_.push_back(std::move(row));
+  }
+  void take(const trial& t) {
+    if (t.values.empty()) return;
+    if (std::fabs(t.gain) < helps || (!t.what.whole && rows_.size() > rows_shown + 1)) {
+      ++without_;
     } else {
       add(t.what.name, change_of(t.what), gain_percent(t.gain), t.values, use_text(t.busiest));
     }
   }
-  for (const trial& t : g.units) {
-    if (t.values.empty() || explained_by_a_knob(t, g.knobs)) continue;
-    if (std::fabs(t.gain) < helps) {
-      ++without;
-    } else {
-      add(t.what.name, change_of(t.what), gain_percent(t.gain), t.values, use_text(t.busiest));
-    }
-  }
-  std::string out = fmt::format("what relieving each resource would gain\n{}", aligned(rows, right));
-  if (without != 0) out += fmt::format("  without effect, or less than 1 %: {}\n", without);
-  for (const auto* list : {&g.knobs, &g.units}) {
-    for (const trial& t : *list) {
-      if (t.values.empty()) out += fmt::format("  {} could not be tried: {}\n", t.what.name, t.why_not);
-    }
-  }
-  return out + "\n";
+
+  const what_if_gain& g_;
+  relief_kind kind_;
+  std::vector<std::vector<std::string>> rows_{1};
+  std::vector<bool> right_{false, false, true};
+  std::size_t without_ = 0;
+};
+
+}  // namespace
+
+std::string what_if_gain_text(const what_if_gain& g) {
+  if (!g.why_not.empty()) return "";
+  std::string out;
+  if (was_tried(g, relief_kind::resource))
+    out += "what more of each resource would gain\n" + gain_table(g, relief_kind::resource).text();
+  if (was_tried(g, relief_kind::latency))
+    out += "what half of each latency would gain\n" + gain_table(g, relief_kind::latency).text();
+  return out;
+}
+
+std::string what_if_verdicts(const what_if_gain& g) {
+  std::string out;
+  const bool only_latencies = was_tried(g, relief_kind::latency) && !was_tried(g, relief_kind::resource);
+  if (!only_latencies) out += fmt::format("binding     {}\n", binding_text(g, relief_kind::resource));
+  if (g.why_not.empty() && was_tried(g, relief_kind::latency))
+    out += fmt::format("latency     {}\n", binding_text(g, relief_kind::latency));
+  return out;
 }
 
 ordered_json what_if_gain_json(const what_if_gain& g) {
@@ -150,9 +188,10 @@ ordered_json what_if_gain_json(const what_if_gain& g) {
     headlines.push_back(
         {{"name", h.name}, {"value", h.value}, {"unit", h.unit}, {"better", h.direction == aim::high ? "high" : "low"}});
   }
-  const auto trials = [&](const std::vector<trial>& of) {
+  const auto trials = [&](const std::vector<trial>& of, relief_kind kind) {
     ordered_json list = ordered_json::array();
     for (const trial& t : of) {
+      if (t.what.kind != kind) continue;
       ordered_json entry{{"relieved", t.what.name}, {"change", change_of(t.what)}};
       if (t.values.empty()) {
         entry["refused"] = t.why_not;
@@ -165,11 +204,15 @@ ordered_json what_if_gain_json(const what_if_gain& g) {
     }
     return list;
   };
-  const trial* most = binding(g);
-  ordered_json out{{"headlines", std::move(headlines)},
-                   {"binding", most ? ordered_json(most->what.name) : ordered_json()},
-                   {"gains", trials(g.knobs)},
-                   {"units", trials(g.units)}};
+  const auto list_of = [&](relief_kind kind) {
+    const trial* most = binding(g, kind);
+    return ordered_json{{"binding", most ? ordered_json(most->what.name) : ordered_json()},
+                        {"gains", trials(g.knobs, kind)},
+                        {"units", trials(g.units, kind)}};
+  };
+  ordered_json out{{"headlines", std::move(headlines)}};
+  out.update(list_of(relief_kind::resource));
+  out["latencies"] = list_of(relief_kind::latency);
   if (!g.why_not.empty()) out["error"] = g.why_not;
   return out;
 }

@@ -27,7 +27,7 @@ struct trial {
 struct what_if_gain {
   std::vector<headline> base;
   std::vector<trial> knobs;  // largest gain first
-  std::vector<trial> units;  // all knobs of a unit at once
+  std::vector<trial> units;  // all resources, or all latencies, of a unit at once
   std::string why_not;       // nothing could be compared
 };
 
@@ -40,12 +40,17 @@ void sort_by_gain(std::vector<trial>& trials);
 // Returns the busiest resource of the unit, in any node.
 resource_use busiest_of(const std::string& unit, const std::vector<resource_use>& resources);
 
-// Returns the knob whose relief helps most, or the unit when no single knob helps; null = nothing helps.
-const trial* binding(const what_if_gain& g);
+// Returns whether anything of this kind was tried.
+bool was_tried(const what_if_gain& g, relief_kind kind);
+// Returns the knob of this kind whose relief helps most, or the unit when no single knob helps; null = nothing helps.
+const trial* binding(const what_if_gain& g, relief_kind kind);
 // Returns "node*.hca.page_walker.walkers, 4 -> 8: message_rate 10 -> 19.8 M/s, +98.0 %".
-std::string binding_text(const what_if_gain& g);
+std::string binding_text(const what_if_gain& g, relief_kind kind);
 
+// Returns a table of the resources and one of the latencies, as far as any was tried.
 std::string what_if_gain_text(const what_if_gain& g);
+// Returns the verdicts, a line each: "binding" for the resources, "latency" for the latencies.
+std::string what_if_verdicts(const what_if_gain& g);
 nlohmann::ordered_json what_if_gain_json(const what_if_gain& g);
 
 }  // namespace hcasim

@@ -1,5 +1,6 @@
 #include "testbenches/program/study/metrics.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <stdexcept>
@@ -126,8 +127,8 @@ std::vector<std::string> keys(const ordered_json& object) {
 
 [[noreturn]] void missing(const metric& m, std::string_view what, const std::string& name,
                           const std::vector<std::string>& valid, std::string_view kind) {
-  throw description_error(m.where, "metrics." + m.name,
-                          fmt::format("the run has no {} '{}'; {}", what, name, suggestion(name, valid, kind)));
+  throw metric_error(m.where, "metrics." + m.name,
+                     fmt::format("the run has no {} '{}'; {}", what, name, suggestion(name, valid, kind)));
 }
 
 ordered_json statistic_value(const metric& m, const ordered_json& statistics) {
@@ -140,7 +141,7 @@ ordered_json statistic_value(const metric& m, const ordered_json& statistics) {
   if (s == u->end()) missing(m, "statistic", name, keys(*u), "statistics of " + unit);
   if (!s->is_object()) {
     if (!m.of.empty()) {
-      throw description_error(m.where, "metrics." + m.name, fmt::format("{} is one number; remove 'of: {}'", m.what, m.of));
+      throw metric_error(m.where, "metrics." + m.name, fmt::format("{} is one number; remove 'of: {}'", m.what, m.of));
     }
     return *s;
   }
@@ -201,7 +202,20 @@ ordered_json metric_value(const metric& m, const point_data& data, const known_v
     const auto v = evaluate(m.what, before);
     return v ? ordered_json(*v) : ordered_json();
   } catch (const std::runtime_error& e) {
-    throw description_error(m.where, "metrics." + m.name, fmt::format("'{}': {}", m.what, e.what()));
+    throw metric_error(m.where, "metrics." + m.name, fmt::format("'{}': {}", m.what, e.what()));
+  }
+}
+
+void check_statistics(const std::vector<metric>& metrics, const ordered_json& statistics) {
+  for (const metric& m : metrics) {
+    if (m.source == metric_source::statistic) statistic_value(m, statistics);
+  }
+}
+
+void check_resources(const std::vector<metric>& metrics, const std::vector<std::string>& resources) {
+  for (const metric& m : metrics) {
+    const bool there = std::find(resources.begin(), resources.end(), m.what) != resources.end();
+    if (m.source == metric_source::resource && !there) missing(m, "resource", m.what, resources, "resources");
   }
 }
 

@@ -36,12 +36,22 @@ struct point_data {                   // NOLINT(bugprone-exception-escape): movi
   nlohmann::ordered_json resources;   // [{unit, resource, utilisation}]
 };
 
+// A metric that the run does not have: a mistake in the study.
+class metric_error : public description_error {
+ public:
+  using description_error::description_error;
+};
+
 // Returns the value; null = the number does not exist in this run (a mean of no samples, division by zero). Throws
-// description_error when there is no such figure, statistic or cell, with the nearest name. `before`: earlier metrics.
+// metric_error when there is no such figure, statistic or cell, with the nearest name. `before`: earlier metrics.
 nlohmann::ordered_json metric_value(const metric& m, const point_data& data,
                                     const std::map<std::string, std::optional<double>>& before);
 // Returns all values, in order.
 nlohmann::ordered_json metric_values(const std::vector<metric>& metrics, const point_data& data);
+
+// Throws metric_error for a statistic or a resource that is not among these, with the nearest name.
+void check_statistics(const std::vector<metric>& metrics, const nlohmann::ordered_json& statistics);
+void check_resources(const std::vector<metric>& metrics, const std::vector<std::string>& resources);
 
 // Names, numbers, + - * / ( ), min(a, b), max(a, b). Throws std::runtime_error on a syntax error or an unknown name.
 std::optional<double> evaluate(std::string_view formula, const std::map<std::string, std::optional<double>>& names);

@@ -11,6 +11,7 @@
 #include "testbenches/program/results/hierarchy.h"
 #include "testbenches/program/results/report.h"
 #include "testbenches/program/results/statistics_report.h"
+#include "testbenches/program/study/metric_check.h"
 
 namespace hcasim {
 namespace {
@@ -50,7 +51,9 @@ void fill(point_record& r, const study& s, const prepared_run& run, run_context&
   ordered_json catalogue = ordered_json::array();
   data.statistics = by_short_name(statistics_json(m, m.measured()), catalogue);
   data.resources = ordered_json::array();
+  std::vector<std::string> resources;
   for (const resource_use& u : resources_of(run.tree(), m, m.measured(), context.result().resources())) {
+    resources.push_back(fmt::format("{}.{}", u.unit, u.name));
     if (u.utilisation > 0) data.resources.push_back({{"unit", u.unit}, {"resource", u.name}, {"utilisation", u.utilisation}});
   }
   r.status = context.result().passed() ? "passed" : "failed";
@@ -64,8 +67,9 @@ void fill(point_record& r, const study& s, const prepared_run& run, run_context&
   r.presets = compact(ordered_json(run.presets()));
   if (context.result().passed()) {
     try {
+      check_resources(s.metrics(), resources);
       r.metrics = compact(metric_values(s.metrics(), data));
-    } catch (const description_error& e) {
+    } catch (const metric_error& e) {
       r.metric_error = e.what();
     }
   }
@@ -130,6 +134,7 @@ point_record run_point(const study& s, std::uint64_t id, platform_factory machin
     // One job at a time: as many points as cores run at once.
     what_if* relieving = s.what_if_pattern() ? new what_if(d, run, machine, scratch, *s.what_if_pattern(), 1) : nullptr;
     run_context& context = *new run_context(run.machine(), run.seed(), scratch);
+    new metric_check(s.metrics());
     run_guarded(run.bench(), context);
     const host_speed speed = measure_host(context, all_units(), begin);
     fill(r, s, run, context, knows);
@@ -141,6 +146,8 @@ point_record run_point(const study& s, std::uint64_t id, platform_factory machin
     ordered_json host = speed.json();
     host["wall_seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     r.host = compact(host);
+  } catch (const metric_error& e) {
+    r.metric_error = e.what();
   } catch (const input_error& e) {
     r.status = "refused";
     r.failures = compact(ordered_json::array({e.what()}));

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <iostream>
 #include <thread>
+#include <utility>
 
 #include "testbenches/program/description/errors.h"
 #include "testbenches/program/description/system_errors.h"
@@ -127,17 +128,26 @@ class sweep {
   bool here(const interrupt_watch& watch) {
     const unsigned jobs = o_.jobs ? o_.jobs : std::max(1U, std::thread::hardware_concurrency());
     point_pool pool(study_, machine_, o_.folder, {.jobs = jobs, .time_limit = o_.time_limit, .stop_fd = watch.fd()});
-    pool.next = [this]() -> std::optional<std::uint64_t> {
-      while (next_ < wanted_.points()) {
-        const std::uint64_t id = wanted_.point(next_++);
-        if (!finished_.contains(id)) return id;
-      }
-      return std::nullopt;
+    bool alone = finished_.empty();
+    bool begun = false;
+    pool.next = [&]() -> std::optional<std::uint64_t> {
+      if (alone && std::exchange(begun, true)) return std::nullopt;
+      return next_point();
     };
     pool.knows_catalogue = [this](const std::string& hash) { return results_.knows_catalogue(hash); };
     pool.done = [this](const point_record& r, double seconds) { take(r, seconds); };
     pool.idle = [this] { progress_.show(); };
+    // A metric that the first point does not have ends the sweep before another point begins.
+    if (alone && !pool.run()) return false;
+    alone = false;
     return pool.run();
+  }
+  std::optional<std::uint64_t> next_point() {
+    while (next_ < wanted_.points()) {
+      const std::uint64_t id = wanted_.point(next_++);
+      if (!finished_.contains(id)) return id;
+    }
+    return std::nullopt;
   }
 
   bool in_slurm(const interrupt_watch& watch) {
@@ -156,9 +166,9 @@ class sweep {
   }
 
   void take(const point_record& r, double seconds) {
-    any_ended_ = true;
     if (!r.metric_error.empty()) throw input_error(r.metric_error);
     results_.put(r);
+    any_ended_ = true;
     totals_.run_seconds += seconds;
     ++(r.status == "passed" ? totals_.passed : totals_.failed);
     progress_.add(r.status == "passed");

@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <sstream>
@@ -272,14 +273,34 @@ TEST_F(sweep, a_changed_study_keeps_its_rows_or_is_refused) {
           "with -o");
 }
 
-TEST_F(sweep, a_metric_that_is_not_there_stops_at_once_and_loses_nothing) {
+TEST_F(sweep, a_metric_that_is_not_there_stops_at_once_and_leaves_nothing) {
   file("s.yaml", study(two_axes, "  latency: {figure: latnecy}\n"));
   refused("s.yaml -o out", "s.yaml:10:3: metrics.latency: the run has no figure 'latnecy'; did you mean 'latency'?");
   file("s.yaml", study(two_axes, "  gap: {statistic: node0.key_check.gap, of: p98}\n"));
   refused("s.yaml -o out2", "s.yaml:10:3: metrics.gap: the run has no value 'p98'; did you mean 'p90'?");
+  file("s.yaml", study(two_axes, "  busy: {resource: node0.key_check.busy}\n"));
+  refused("s.yaml -o out2",
+          "s.yaml:10:3: metrics.busy: the run has no resource 'node0.key_check.busy'; there are no resources");
+  EXPECT_FALSE(fs::exists("out2")) << "no point has a row";
   file("s.yaml", study(two_axes));
-  EXPECT_EQ(hcasim("sweep s.yaml -o out --resume").status, 0);
+  EXPECT_EQ(hcasim("sweep s.yaml -o out").status, 0) << "nothing was left behind";
   EXPECT_EQ(points("out").size(), 6U);
+}
+
+TEST_F(sweep, a_metric_that_is_not_there_is_found_before_the_second_point) {
+  // Each tick of the other points would take longer than the test may.
+  const std::string long_axis = "  ticks: {knob: parameters.ticks, values: [10, 10000000, 9999999, 9999998]}\n";
+  const auto begin = std::chrono::steady_clock::now();
+  file("s.yaml", study(long_axis, "  latency: {figure: latnecy}\n"));
+  refused("s.yaml -o out -j 4", "s.yaml:9:3: metrics.latency: the run has no figure 'latnecy'; did you mean 'latency'?");
+  file("s.yaml", study(long_axis, "  ways: {row: node3, column: ways}\n"));
+  refused("s.yaml -o out -j 4", "s.yaml:9:3: metrics.ways: the run has no row 'node3'; did you mean 'node0'?");
+  // A statistic is found before its point begins to simulate.
+  file("s.yaml",
+       study("  ticks: {knob: parameters.ticks, values: [10000000]}\n", "  o: {statistic: node0.key_check.oprations}\n"));
+  refused("s.yaml -o out -j 4", "s.yaml:9:3: metrics.o: the run has no statistic 'oprations'; did you mean 'operations'?");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+  EXPECT_FALSE(fs::exists("out"));
 }
 
 TEST_F(sweep, bad_studies) {
