@@ -49,7 +49,8 @@ description point_of_study(const std::string& file, std::uint64_t point, platfor
 }
 
 void apply_own(description& d, const run_options& o, testbench& bench) {
-  for (const std::string& assignment : o.parameters) d.set_argument(assignment, "--param", "parameters.");
+  const std::string group = std::string(bench.knob_group()) + ".";
+  for (const std::string& assignment : o.parameters) d.set_argument(assignment, "--param", group);
   knob_tree own([&](knob_visitor& v) { bench.knobs(v); });
   std::vector<std::string> names;
   for (const auto& l : own.leaves()) names.push_back(l.path);
@@ -60,7 +61,7 @@ void apply_own(description& d, const run_options& o, testbench& bench) {
           where, "",
           fmt::format("testbench {} has no such parameter; {}", bench.name(), suggestion(name, names, "parameters")));
     }
-    d.set("parameters." + name, value, where);
+    d.set(group + name, value, where);
   }
 }
 

@@ -47,10 +47,11 @@ struct run_arguments {
     run.add_option("--from", from, "Record waveforms and spans from this simulated time on")->type_name("TIME");
     run.add_option("--until", until, "Record waveforms and spans until this simulated time")->type_name("TIME");
     run.add_flag("--explain", options.explain, "Say where the time of an operation went and how busy each resource was");
-    run.add_option("--what-if", what_if,
-                   "Find the bottleneck: run again with one resource after the other relieved (twice the count, size or rate, "
-                   "half the interval), then with one latency after the other halved; print the gain of each, with a verdict on "
-                   "resources and one on latencies. With a pattern, only such knobs: 'page_walker', '*' for all")
+    run.add_option(
+           "--what-if", what_if,
+           "Find the bottleneck: run again with one resource after the other relieved (twice the count, size or rate, "
+           "half the interval), then with one latency after the other halved; print the gain of each, with a verdict on "
+           "resources and one on latencies. With a pattern, only such knobs: 'page_walker', '*' for all")
         ->type_name("[PATTERN]")
         ->expected(0, 1);
     run.add_flag("--force", options.force, "Replace an earlier result in the folder given with -o");

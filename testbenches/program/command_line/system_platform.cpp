@@ -156,6 +156,10 @@ class system_platform : public platform {
 
   [[nodiscard]] std::span<const fault_place> faults() const override { return fault_catalogue(); }
   [[nodiscard]] std::size_t nodes() const override { return config_.nodes.size(); }
+  void set_nodes(std::size_t n) override {
+    nodes_ = static_cast<std::uint32_t>(n);
+    config_.nodes.resize(n, config_.nodes.front());
+  }
   [[nodiscard]] std::vector<std::string> ways_of_rtl() const override {
     std::vector<std::string> ways;
     for (unit* u : all_units()) {

@@ -333,10 +333,50 @@ void description::set(const std::string& path, const std::string& text, const pl
 }
 
 void description::apply(knob_tree& tree) {
+  name_members(tree);
   set_shape(tree);
   apply_presets(tree);
   for (const layer& l : files_) apply_items(tree, l.items, "");
   apply_items(tree, arguments_.items, "");
+}
+
+// The names in the files say which knobs there are; some of these knobs say how many nodes there are.
+void description::name_members(knob_tree& tree) const {
+  const knob_tree::naming& names = tree.names();
+  for (const layer& l : files_) {
+    for (const item& i : l.items) {
+      if (has_wildcard(i.pattern)) continue;
+      try {
+        if (names.make(i.pattern)) tree.rebuild();
+      } catch (const quantity_error& e) {
+        throw description_error(i.where, i.pattern, e.what());
+      }
+    }
+  }
+  const auto count_nodes = [&](const layer& l) {
+    for (const item& i : l.items) {
+      if (!i.group && tree.find(i.pattern) && names.tells_nodes(i.pattern)) tree.set(i.pattern, i.text, i.where);
+    }
+  };
+  for (const layer& l : files_) count_nodes(l);
+  count_nodes(arguments_);
+  names.complete();
+  tree.rebuild();
+}
+
+place description::origin(std::string path) const {
+  for (;;) {
+    const item* found = nullptr;
+    const auto look = [&](const layer& l) {
+      for (const item& i : l.items) found = glob_match(i.pattern, path) ? &i : found;
+    };
+    for (const layer& l : files_) look(l);
+    look(arguments_);
+    if (found) return found->where;
+    const std::size_t dot = path.rfind('.');
+    if (dot == std::string::npos) return {};
+    path.erase(dot);
+  }
 }
 
 // Top-level knobs first: they may say which other knobs there are (the number of nodes).

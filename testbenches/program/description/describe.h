@@ -62,6 +62,8 @@ class description {
 
   // Sets the knobs. The tree is rebuilt when a top-level knob changes which others there are.
   void apply(knob_tree& tree);
+  // Returns where the knob at `path` was set last, or the nearest group around it; an empty place = nowhere.
+  [[nodiscard]] place origin(std::string path) const;
   // Returns the preset of each node; valid after apply().
   [[nodiscard]] const std::map<std::string, std::string>& presets() const { return presets_; }
 
@@ -87,6 +89,7 @@ class description {
                  bool top_level, int depth);
   [[nodiscard]] std::filesystem::path locate(const item& i, const std::filesystem::path& base, std::string_view what) const;
 
+  void name_members(knob_tree& tree) const;
   void set_shape(knob_tree& tree) const;
   void apply_presets(knob_tree& tree);
   static void apply_system_items(knob_tree& tree, std::vector<item> items);

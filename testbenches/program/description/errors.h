@@ -29,6 +29,17 @@ struct place {
   [[nodiscard]] std::string text() const { return line ? fmt::format("{}:{}:{}", source, line, column) : source; }
 };
 
+// A knob's value that does not go together with the others; `path`: of the knob, below the group of its testbench.
+class knob_error : public std::runtime_error {
+ public:
+  knob_error(std::string path, const std::string& message) : std::runtime_error(message), path_(std::move(path)) {}
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
 class description_error : public input_error {
  public:
   description_error(place w, std::string key_path, const std::string& message)

@@ -39,7 +39,20 @@ class knob_tree {
     std::vector<std::size_t> children;
   };
 
+  // Members that the description names, such as the flows of a traffic. Paths are whole.
+  struct naming {
+    // Makes the member at `path`, which a file of the description names; false = no group there has such members.
+    std::function<bool(std::string_view path)> make = [](std::string_view) { return false; };
+    // Returns whether the knob says how many nodes there are.
+    std::function<bool(std::string_view path)> tells_nodes = [](std::string_view) { return false; };
+    // Called when all members are there, and before knobs of nodes are set.
+    std::function<void()> complete = [] {};
+  };
+
   explicit knob_tree(visit_function visit);
+
+  void set_naming(naming n) { naming_ = std::move(n); }
+  [[nodiscard]] const naming& names() const { return naming_; }
 
   // Visits again: after a knob that changes which knobs there are (the number of nodes).
   void rebuild();
@@ -65,6 +78,7 @@ class knob_tree {
   [[nodiscard]] std::string group_with(std::string_view key, std::size_t index) const;
 
   visit_function visit_;
+  naming naming_;
   std::vector<node> nodes_;
   std::vector<leaf> leaves_;
 };

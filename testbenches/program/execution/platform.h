@@ -30,6 +30,8 @@ class platform {
   // Returns the places that can fail, and how.
   [[nodiscard]] virtual std::span<const fault_place> faults() const { return {}; }
   [[nodiscard]] virtual std::size_t nodes() const { return 0; }
+  // Sets the number of nodes for a description that does not say any.
+  virtual void set_nodes(std::size_t) {}
   // Lists the units that are RTL, and how each was evaluated, which depends on the host's Verilator and is no result.
   [[nodiscard]] virtual std::vector<std::string> ways_of_rtl() const { return {}; }
 };

@@ -27,7 +27,7 @@ knob_tree make_tree(platform& machine, testbench* bench, series_options* series)
     machine.knobs(v);
     if (series) v.group("statistics", *series, "over time");
     if (!bench) return;
-    v.enter("parameters", "of the testbench");
+    v.enter(bench->knob_group(), "of the testbench");
     bench->knobs(v);
     v.leave();
   });
@@ -37,7 +37,40 @@ prepared_run::prepared_run(const std::string& name, const place& where, platform
     : name_(name),
       bench_(find_testbench(name, where)),
       machine_(make_machine(factory, *bench_, least_nodes_)),
-      tree_(make_tree(*machine_, bench_.get(), &series_)) {}
+      tree_(make_tree(*machine_, bench_.get(), &series_)) {
+  if (named_members* const members = bench_->members()) tree_.set_naming(naming_of(*members));
+}
+
+knob_tree::naming prepared_run::naming_of(named_members& members) {
+  const std::string group = std::string(bench_->knob_group()) + ".";
+  const auto below = [group](std::string_view path) {
+    return path.substr(path.starts_with(group) ? group.size() : path.size());
+  };
+  return {[&members, below](std::string_view path) { return members.make(below(path)); },
+          [&members, below](std::string_view path) { return members.tells_nodes(below(path)); },
+          [this, &members] {
+            least_nodes_ = members.nodes();
+            if (least_nodes_ != 0) machine_->set_nodes(least_nodes_);
+          }};
+}
+
+// Lets the testbench check its knobs; its complaint gets the place of the knob.
+void prepared_run::check_bench(const description& d) {
+  const std::string group(bench_->knob_group());
+  try {
+    if (const system_config* const c = machine_->config()) {
+      bench_->check(*c, d.seed(), [&](std::string_view knob) {
+        const place where = d.origin(fmt::format("{}.{}", group, knob));
+        return where.line ? std::filesystem::path(where.source).parent_path() : std::filesystem::path();
+      });
+    }
+  } catch (const knob_error& e) {
+    const std::string path = fmt::format("{}.{}", group, e.path());
+    const place where = d.origin(path);
+    if (where.source.empty()) throw input_error(fmt::format("{}: {}", path, e.what()));
+    throw description_error(where, path, e.what());
+  }
+}
 
 void prepared_run::apply(description& d) {
   d.apply(tree_);
@@ -49,6 +82,7 @@ void prepared_run::apply(description& d) {
     throw input_error(fmt::format("nodes: there are {} hosts, but {} would drive only {}; write nodes: {}{}", n, name_, driven,
                                   driven, driven == 2 ? ", and topology: switch for a switch between them" : ""));
   }
+  check_bench(d);
   if (!series_.series.empty() && series_.interval == never) {
     throw input_error(
         "statistics.series: has no effect without statistics.interval; write for example statistics.interval: 10 us");

@@ -12,7 +12,7 @@
 
 namespace hcasim {
 
-// Makes the tree of the machine's knobs, with the testbench's under `parameters`; with `series`, also the options of the
+// Makes the tree of the machine's knobs, with the testbench's under its group; with `series`, also the options of the
 // series.
 knob_tree make_tree(platform& machine, testbench* bench, series_options* series = nullptr);
 
@@ -34,6 +34,9 @@ class prepared_run {
   [[nodiscard]] const knob_tree& tree() const { return tree_; }
 
  private:
+  knob_tree::naming naming_of(named_members& members);
+  void check_bench(const description& d);
+
   std::string name_;
   std::size_t least_nodes_ = 0;
   std::unique_ptr<testbench> bench_;

@@ -109,6 +109,22 @@ class run_context {
   std::function<std::string()> waiting_;
 };
 
+// Groups of a testbench's knobs whose members the description names. Paths are those below the testbench's own group.
+class named_members {
+ public:
+  virtual ~named_members() = default;
+  // Makes the member at `path` ("flows.reads"), which a file of the description names. False = no group there has such
+  // members. Throws quantity_error: it is no name.
+  virtual bool make(std::string_view path) = 0;
+  // Returns whether the knob at `path` says how many nodes there are.
+  [[nodiscard]] virtual bool tells_nodes(std::string_view path) const = 0;
+  // Returns how many nodes the members need.
+  [[nodiscard]] virtual std::size_t nodes() const = 0;
+};
+
+// Returns the folder that a relative file name in the text of a knob starts from.
+using folder_lookup = std::function<std::filesystem::path(std::string_view knob)>;
+
 class testbench {
  public:
   virtual ~testbench() = default;
@@ -117,6 +133,11 @@ class testbench {
   [[nodiscard]] virtual std::string_view summary() const = 0;
   // Lists the testbench's own knobs: `parameters:` in a description, `--NAME VALUE` on the command line.
   virtual void knobs(knob_visitor&) {}
+  // Returns the key that they stand under in a description.
+  [[nodiscard]] virtual std::string_view knob_group() const { return "parameters"; }
+  virtual named_members* members() { return nullptr; }
+  // Checks that the knobs go together, when all are set and before the machine is built. Throws knob_error.
+  virtual void check(const system_config& /*machine*/, std::uint64_t /*seed*/, const folder_lookup& /*folder_of*/) {}
   // Sets the testbench's own defaults (the number of nodes), before the description is applied.
   virtual void defaults(system_config&) {}
   // Returns how many of `nodes` hosts have something to do; `needed` is the number by default. A description with others is

@@ -20,7 +20,7 @@ constexpr std::array not_resources{
     "retraining",   "replay_timer", "health_period", "recoveries",    "bar",           "trace_from",
     "stall_events", "vendor_*"};
 constexpr std::array latencies{"*latency", "propagation", "depth", "copy_setup", "page_retry_delay", "wake_up_cost"};
-constexpr std::string_view workload = "parameters";
+constexpr std::array<std::string_view, 2> workloads{"parameters", "traffic"};
 constexpr std::string_view observation = "statistics.";
 constexpr std::string_view as_rtl = "rtl.";  // within a unit: how it is run as RTL, no unit of its own
 
@@ -30,6 +30,10 @@ std::string_view last_part(std::string_view path) {
 std::string unit_of_knob(std::string_view path) {
   const std::size_t dot = path.rfind('.');
   return std::string(path.substr(0, dot == std::string_view::npos ? 0 : dot));
+}
+
+bool of_workload(std::string_view path) {
+  return std::any_of(workloads.begin(), workloads.end(), [&](std::string_view w) { return path.starts_with(w); });
 }
 
 template <std::size_t N>
@@ -76,9 +80,9 @@ bool is_unit(const knob_tree& tree, const std::string& unit) {
 // The knobs of the pattern, whether they can be relieved or not.
 std::vector<const knob_tree::leaf*> leaves_named(const knob_tree& tree, const std::string& pattern) {
   std::vector<const knob_tree::leaf*> found;
-  const bool of_workload = pattern.starts_with(workload);
+  const bool asked_for_workload = of_workload(pattern);
   for (const auto& l : tree.leaves()) {
-    if (l.path.starts_with(workload) != of_workload) continue;
+    if (of_workload(l.path) != asked_for_workload) continue;
     const std::string general = for_all_nodes(l.path);
     const std::string part = "*" + pattern + "*";
     if (glob_match(pattern, l.path) || glob_match(pattern, general) || glob_match(part, l.path) || glob_match(part, general))
@@ -149,7 +153,7 @@ std::optional<std::string> relieved(const knob_tree::leaf& l) {
 std::vector<what_if_change> all_changes(const knob_tree& tree) {
   std::vector<what_if_change> knobs;
   for (const auto& l : tree.leaves()) {
-    if (l.path.starts_with(workload)) continue;
+    if (of_workload(l.path)) continue;
     if (const auto to = relieved(l)) put_relief(knobs, for_all_nodes(l.path), l, *to);
   }
   std::vector<std::string> units;

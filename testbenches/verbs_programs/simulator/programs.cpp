@@ -165,7 +165,7 @@ void programs::order_starts() {
   }
 }
 
-// A group waits for all programs outside it, and each of these for the one before it.
+// A group waits for all other programs, and each other program for the one before.
 void programs::await_turn(cpu& c, const family& f) {
   if (f.config.start && *f.config.start > c.time()) c.spend(*f.config.start - c.time());
   c.sync();

@@ -21,7 +21,7 @@ struct placed_program {
 // Returns for each program whether its words name a node on which another program runs.
 std::vector<bool> find_clients(std::span<const placed_program> programs);
 
-// Returns for each program whether it belongs to the clients that start together, when all others sleep for the first time.
+// Returns for each program whether to start it with the group of clients, when all others sleep for the first time.
 // Throws std::invalid_argument: `always`, and fewer than two clients.
 std::vector<bool> find_group(std::span<const placed_program> programs, common_start rule);
 

@@ -21,7 +21,7 @@ TEST(start_order, a_client_names_the_node_of_another_program) {
   EXPECT_EQ(find_clients(programs), (flags{false, true, true, true, false}));
 }
 
-// mckey binds to its own address; alone on its node, it is not a client of it.
+// mckey binds to its own address, and alone on its node it is no client.
 TEST(start_order, its_own_node_makes_no_client) {
   EXPECT_EQ(find_clients(std::vector<placed_program>{{{"mckey", "-b", "node0"}, 0}, {{"mckey", "-b", "node1"}, 1}}),
             (flags{false, false}));

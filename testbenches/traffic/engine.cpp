@@ -1,0 +1,323 @@
+#include "testbenches/traffic/engine.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "testbenches/kit/world.h"
+
+namespace hcasim::traffic {
+namespace {
+
+using namespace kit;  // NOLINT(google-build-using-namespace): verbs
+
+constexpr std::int64_t told_steps = 50;  // of the traffic's time
+constexpr ps told_every = 20_us;         // when the traffic has no end
+// The adapter reads software's consumer index whenever it believes the CQ full. With so much room it seldom does.
+constexpr std::uint32_t cq_room = 1023;
+constexpr std::uint64_t largest_cq = 1 << 22;
+constexpr std::uint32_t largest_receive_queue = 4096;
+
+page_policy pages_of(const flow_options& o) {
+  return o.page == 1_GiB ? page_policy::huge_1g : o.page == 2_MiB ? page_policy::huge_2m : page_policy::scattered;
+}
+
+int rights_of(const flow_options& o) {
+  return o.memory == target_memory::on_demand ? (all_rights & ~IBV_ACCESS_MW_BIND) | IBV_ACCESS_ON_DEMAND : all_rights;
+}
+
+bool is_source(const planned_flow& f, std::size_t host) {
+  return std::any_of(f.pairs.begin(), f.pairs.end(), [&](const host_pair& p) { return p.from == host; });
+}
+
+bool is_target(const planned_flow& f, std::size_t host) {
+  return std::any_of(f.pairs.begin(), f.pairs.end(), [&](const host_pair& p) { return p.to == host; });
+}
+
+void sleep_until(cpu& c, ps t) {
+  if (t > c.time()) c.spend(t - c.time());
+  c.sync();
+}
+
+ibv_cq* source_queue(process_context& p, const planned_flow& f, std::size_t qps) {
+  const flow_options& o = f.options;
+  const std::uint64_t most = o.outstanding != 0 ? o.outstanding : std::uint64_t{o.window} * qps;
+  ibv_comp_channel* const channel = o.wait == waiting::events ? made(ibv_create_comp_channel(p.c, p.context)) : nullptr;
+  const auto entries = static_cast<int>(std::min(most + cq_room, largest_cq));
+  ibv_cq* const cq = made(ibv_create_cq(p.c, p.context, entries, nullptr, channel, 0));
+  if (o.moderation_count != 0 || o.moderation_time != 0) {
+    ibv_modify_cq_attr attr{IBV_CQ_ATTR_MODERATE,
+                            {static_cast<std::uint16_t>(o.moderation_count), static_cast<std::uint16_t>(o.moderation_time)}};
+    if (ibv_modify_cq(p.c, cq, &attr) != 0) throw std::runtime_error("the adapter does not take the moderation of events");
+  }
+  return cq;
+}
+
+}  // namespace
+
+void meeting::arrive(cpu& c) {
+  c.sync();
+  if (++here_ == expected_) {
+    here_ = 0;
+    ++round_;
+    all_here_.notify(sc_core::SC_ZERO_TIME);
+    return;
+  }
+  const std::uint64_t mine = round_;
+  while (round_ == mine) sc_core::wait(all_here_);
+}
+
+engine::engine(hcasim::system& s, plan p, std::uint64_t seed, measured_parts parts,
+               std::function<void(const std::string&)> on_step)
+    : system_(s),
+      plan_(std::move(p)),
+      seed_(seed),
+      parts_(std::move(parts)),
+      on_step_(std::move(on_step)),
+      flows_(plan_.flows.size()),
+      meeting_(plan_.hosts) {
+  for (std::size_t i = 0; i < plan_.flows.size(); ++i) {
+    const planned_flow& f = plan_.flows[i];
+    records_.emplace_back(f.pairs.size());
+    flows_[i].connections.resize(f.pairs.size() * f.options.qps);
+    if (f.order.by == access_order::kind::zipf)
+      flows_[i].ranks = std::make_shared<const zipf_ranks>(f.options.regions, f.order.exponent);
+    issuers_ += f.sources().size() * f.options.threads;
+    if (f.receives()) receivers_ += f.targets().size();
+  }
+}
+
+void engine::start() {
+  for (std::size_t i = 0; i < plan_.hosts; ++i)
+    start_program(system_, i, "traffic", [this, i](cpu& c, node& n) { run_host(i, c, n); });
+}
+
+qp_options engine::qp_settings(const planned_flow& f) const {
+  qp_options q;
+  q.send_depth = 1;
+  q.receive_depth = 1;
+  q.sge = 1;
+  q.type = f.options.service == transport::uc ? IBV_QPT_UC : IBV_QPT_RC;
+  q.mtu = static_cast<ibv_mtu>(static_cast<int>(f.options.mtu) + 1);
+  return q;
+}
+
+void engine::make_target(std::size_t flow, std::size_t host, process_context& p) {
+  const planned_flow& f = plan_.flows[flow];
+  const flow_options& o = f.options;
+  flow_state& state = flows_[flow];
+  remote_regions& regions = state.targets[host];
+  for (std::uint32_t i = 0; i < o.regions; ++i) {
+    const region r = p.allocate(o.region, rights_of(o), pages_of(o));
+    regions.push_back({r.addr, r.mr->rkey});
+  }
+  qp_options q = qp_settings(f);
+  receiver_settings* receiver = nullptr;
+  if (f.receives()) {
+    const auto qps = static_cast<std::uint32_t>(
+        o.qps * std::count_if(f.pairs.begin(), f.pairs.end(), [&](const host_pair& pair) { return pair.to == host; }));
+    receiver = &state.receivers[host];
+    receiver->record = &records_[flow];
+    receiver->depth = std::min(2 * f.depth() * (o.shared_receives ? qps : 1), largest_receive_queue);
+    receiver->buffer = p.allocate(std::max<std::uint64_t>(f.longest, virtual_memory::page));
+    const std::uint64_t entries = std::uint64_t{receiver->depth} * (o.shared_receives ? 1 : qps) + cq_room;
+    receiver->cq = made(ibv_create_cq(p.c, p.context, static_cast<int>(std::min(entries, largest_cq)), nullptr, nullptr, 0));
+    q.receive_depth = receiver->depth;
+    ibv_srq_init_attr init{nullptr, {receiver->depth, 1, 0}};
+    if (o.shared_receives) receiver->shared = q.srq = made(ibv_create_srq(p.c, p.pd, &init));
+  }
+  for (std::size_t i = 0; i < f.pairs.size(); ++i) {
+    for (std::uint32_t k = 0; f.pairs[i].to == host && k < o.qps; ++k) {
+      connection& x = state.connections[i * o.qps + k];
+      x.target_qp = p.create_qp(q, nullptr, receiver ? receiver->cq : nullptr);
+      x.target = p.address_of(x.target_qp, q);
+      if (receiver) receiver->qps.push_back(x.target_qp);
+    }
+  }
+}
+
+void engine::make_source(std::size_t flow, std::size_t host, process_context& p) {
+  const planned_flow& f = plan_.flows[flow];
+  const flow_options& o = f.options;
+  qp_options q = qp_settings(f);
+  q.send_depth = std::max(f.depth(), 4U);
+  if (o.send_inline) q.inline_bytes = static_cast<std::uint32_t>(f.longest);
+  std::vector<ibv_cq*>& queues = flows_[flow].queues[host];
+  const std::size_t each = ceil_div(f.qps_of(host), o.threads);
+  for (std::uint32_t t = 0; t < o.threads; ++t) {
+    queues.push_back(source_queue(p, f, each));
+    flows_[flow].buffers[host].push_back(p.allocate(std::max<std::uint64_t>(f.longest, virtual_memory::page)));
+  }
+  std::size_t number = 0;
+  for (std::size_t i = 0; i < f.pairs.size(); ++i) {
+    for (std::uint32_t k = 0; f.pairs[i].from == host && k < o.qps; ++k) {
+      connection& x = flows_[flow].connections[i * o.qps + k];
+      x.source_qp = p.create_qp(q, nullptr, queues[number++ % o.threads]);
+      x.source = p.address_of(x.source_qp, q);
+    }
+  }
+}
+
+void engine::connect(std::size_t flow, std::size_t host, process_context& p) {
+  const planned_flow& f = plan_.flows[flow];
+  const qp_options q = qp_settings(f);
+  for (std::size_t i = 0; i < f.pairs.size(); ++i) {
+    for (std::uint32_t k = 0; k < f.options.qps; ++k) {
+      const connection& x = flows_[flow].connections[i * f.options.qps + k];
+      if (f.pairs[i].from == host) p.must_connect(x.source_qp, x.target, q);
+      if (f.pairs[i].to == host) p.must_connect(x.target_qp, x.source, q);
+    }
+  }
+}
+
+std::vector<lane> engine::lanes_of(std::size_t flow, std::size_t host, std::uint32_t thread) const {
+  const planned_flow& f = plan_.flows[flow];
+  const flow_options& o = f.options;
+  std::vector<lane> out;
+  std::size_t number = 0;
+  for (std::size_t i = 0; i < f.pairs.size(); ++i) {
+    const host_pair& pair = f.pairs[i];
+    for (std::uint32_t k = 0; pair.from == host && k < o.qps; ++k) {
+      if (number++ % o.threads != thread) continue;
+      lane& l = out.emplace_back();
+      l.qp = flows_[flow].connections[i * o.qps + k].source_qp;
+      l.pair = i;
+      l.weight = f.share(pair);
+      l.target = &flows_[flow].targets.at(pair.to);
+      const double stretch = o.qps / (f.share(pair) * static_cast<double>(f.qps_of(host)));
+      const std::string name = fmt::format("traffic.{}.{}.{}.{}", f.name, pair.from, pair.to, k);
+      l.source = std::make_unique<flow_producer>(f, seed_, name, stretch, flows_[flow].ranks);
+    }
+  }
+  return out;
+}
+
+// Returns the thread's part of the flow's messages: as large as its part of the QPs.
+std::uint64_t engine::messages_of(std::size_t flow, std::size_t host, std::uint32_t thread) const {
+  const planned_flow& f = plan_.flows[flow];
+  const std::uint64_t all = f.options.messages;
+  if (all == 0) return UINT64_MAX;
+  std::uint64_t before = 0;
+  std::uint64_t mine = 0;
+  std::uint64_t sum = 0;
+  for (const std::size_t s : f.sources()) {
+    for (std::uint32_t t = 0; t < f.options.threads; ++t) {
+      const std::uint64_t qps = (f.qps_of(s) + f.options.threads - 1 - t) / f.options.threads;
+      if (s == host && t == thread) {
+        before = sum;
+        mine = qps;
+      }
+      sum += qps;
+    }
+  }
+  const auto up_to = [&](std::uint64_t n) { return all / sum * n + all % sum * n / sum; };
+  return up_to(before + mine) - up_to(before);
+}
+
+void engine::start_issuer(std::size_t flow, std::size_t host, process_context& p, std::uint32_t thread) {
+  const planned_flow& f = plan_.flows[flow];
+  const ps stop = f.options.stop == never ? never : traffic_begin_ + f.options.stop;
+  issuer_settings s;
+  s.flow = &f;
+  s.record = &records_[flow];
+  s.seed = seed_;
+  s.name = fmt::format("traffic.{}.{}.thread{}", f.name, host, thread);
+  s.cq = flows_[flow].queues.at(host)[thread];
+  s.buffer = flows_[flow].buffers.at(host)[thread];
+  s.begin = traffic_begin_ + f.options.start;
+  s.end = std::min(end_, stop);
+  s.offered_until = end_;
+  s.messages = messages_of(flow, host, thread);
+  auto lanes = std::make_shared<std::vector<lane>>(lanes_of(flow, host, thread));
+  p.n.host.run(fmt::format("{}{}", f.name, thread), [this, s = std::move(s), lanes, host](cpu& c) {
+    const ps begin = std::max(c.time(), s.begin);
+    issuer i(c, s, std::move(*lanes));
+    (void)i.run();
+    c.sync();
+    if (const ps took = c.time() - begin; took > 0_ps) {
+      double& busy = busy_[host];
+      busy = std::max(busy, 1 - to_seconds(i.waited()) / to_seconds(took));
+    }
+    --issuers_;
+    thread_ended_.notify(sc_core::SC_ZERO_TIME);
+  });
+}
+
+void engine::start_threads(std::size_t flow, std::size_t host, process_context& p) {
+  const planned_flow& f = plan_.flows[flow];
+  if (f.receives() && is_target(f, host)) {
+    p.n.host.run(f.name + "_receives", [this, &settings = flows_[flow].receivers.at(host)](cpu& c) {
+      receive(c, settings, [this] { return issuers_ == 0; });
+      c.sync();
+      --receivers_;
+      thread_ended_.notify(sc_core::SC_ZERO_TIME);
+    });
+  }
+  for (std::uint32_t t = 0; is_source(f, host) && t < f.options.threads; ++t) start_issuer(flow, host, p, t);
+}
+
+void engine::set_times(ps begin) {
+  if (traffic_begin_ != never) return;
+  traffic_begin_ = begin;
+  begin_ = begin + plan_.warm_up;
+  end_ = plan_.measure == never ? never : begin_ + plan_.measure;
+  for (flow_record& r : records_) r.measure(begin_, end_);
+}
+
+// Marks the measured time, and tells how far the run is.
+void engine::measure(cpu& c) {
+  sleep_until(c, begin_);
+  parts_.begin(c);
+  if (end_ != never) {
+    for (std::int64_t i = 1; i <= told_steps; ++i) {
+      sleep_until(c, begin_ + plan_.measure * i / told_steps);
+      step(fmt::format("{} % of the measured time", 100 * i / told_steps));
+    }
+  } else {
+    while (issuers_ != 0) sc_core::wait(thread_ended_);
+    c.sync();
+    end_ = begin_;
+    for (const flow_record& r : records_) end_ = std::max(end_, r.last_done());
+  }
+  parts_.end(c);
+}
+
+// Tells how far a run without an end of its own is.
+void engine::count_aloud(cpu& c) {
+  while (issuers_ != 0) {
+    std::uint64_t done = 0;
+    for (const flow_record& r : records_) done += r.all_messages();
+    step(fmt::format("{} messages are done", done));
+    sleep_until(c, c.time() + told_every);
+  }
+}
+
+void engine::run_host(std::size_t host, cpu& c, node& n) {
+  process_context p(c, n);
+  const auto each = [&](auto&& wanted, auto&& action) {
+    for (std::size_t f = 0; f < plan_.flows.size(); ++f) {
+      if (wanted(plan_.flows[f], host)) action(f);
+    }
+  };
+  const auto any = [](const planned_flow&, std::size_t) { return true; };
+  each(is_target, [&](std::size_t f) { make_target(f, host, p); });
+  each(is_source, [&](std::size_t f) { make_source(f, host, p); });
+  step(fmt::format("host {} has its regions and QPs", host));
+  meeting_.arrive(c);
+  each(any, [&](std::size_t f) { connect(f, host, p); });
+  each(is_target, [&](std::size_t f) {
+    if (plan_.flows[f].receives()) (void)fill_receives(c, flows_[f].receivers.at(host));
+  });
+  step(fmt::format("host {} is connected", host));
+  meeting_.arrive(c);
+  set_times(c.time());
+  meeting_.arrive(c);
+  each(any, [&](std::size_t f) { start_threads(f, host, p); });
+  if (host == 0 && plan_.measure == never) n.host.run("counts", [this](cpu& own) { count_aloud(own); });
+  if (host == 0) measure(c);
+  c.sync();
+  while (issuers_ + receivers_ != 0) sc_core::wait(thread_ended_);
+  ++finished_;
+}
+
+}  // namespace hcasim::traffic

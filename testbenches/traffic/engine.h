@@ -1,0 +1,102 @@
+// The engine: runs a plan on a system. One program on each host makes regions and QPs, meets the others, and starts the host's
+// issuers and receivers.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/system/system.h"
+#include "testbenches/kit/endpoint.h"
+#include "testbenches/kit/measured_parts.h"
+#include "testbenches/traffic/flow_record.h"
+#include "testbenches/traffic/issuer.h"
+#include "testbenches/traffic/plan.h"
+#include "testbenches/traffic/receiver.h"
+
+namespace hcasim::traffic {
+
+// All programs of a run wait here for one another.
+class meeting {
+ public:
+  explicit meeting(std::size_t expected) : expected_(expected) {}
+  void arrive(cpu& c);
+
+ private:
+  std::size_t expected_;
+  std::size_t here_ = 0;
+  std::uint64_t round_ = 0;
+  sc_core::sc_event all_here_;
+};
+
+class engine {
+ public:
+  // `on_step`: told of steps on the way, by their names.
+  engine(hcasim::system& s, plan p, std::uint64_t seed, kit::measured_parts parts,
+         std::function<void(const std::string&)> on_step = {});
+
+  // Starts the programs; the simulation runs afterwards.
+  void start();
+
+  [[nodiscard]] const plan& planned() const { return plan_; }
+  [[nodiscard]] const std::vector<flow_record>& records() const { return records_; }
+  [[nodiscard]] ps begin() const { return begin_; }  // of the measured time
+  [[nodiscard]] ps end() const { return end_; }
+  // Returns whether every program came to its end.
+  [[nodiscard]] bool finished() const { return finished_ == plan_.hosts; }
+  // Returns for each posting host how much of the time its busiest thread did not wait, 0 to 1.
+  [[nodiscard]] const std::map<std::size_t, double>& software_busy() const { return busy_; }
+
+ private:
+  struct connection {  // one QP of a pair
+    kit::address source;
+    kit::address target;
+    kit::ibv_qp* source_qp = nullptr;
+    kit::ibv_qp* target_qp = nullptr;
+  };
+  struct flow_state {
+    std::vector<connection> connections;                      // QP q of pair p at p * qps + q
+    std::map<std::size_t, remote_regions> targets;            // by host
+    std::map<std::size_t, receiver_settings> receivers;       // by host
+    std::map<std::size_t, std::vector<kit::ibv_cq*>> queues;  // of a source's threads
+    std::map<std::size_t, std::vector<kit::region>> buffers;  // likewise
+    std::shared_ptr<const zipf_ranks> ranks;
+  };
+
+  void run_host(std::size_t host, cpu& c, node& n);
+  void make_target(std::size_t flow, std::size_t host, kit::process_context& p);
+  void make_source(std::size_t flow, std::size_t host, kit::process_context& p);
+  void connect(std::size_t flow, std::size_t host, kit::process_context& p);
+  void start_threads(std::size_t flow, std::size_t host, kit::process_context& p);
+  void start_issuer(std::size_t flow, std::size_t host, kit::process_context& p, std::uint32_t thread);
+  [[nodiscard]] std::vector<lane> lanes_of(std::size_t flow, std::size_t host, std::uint32_t thread) const;
+  [[nodiscard]] std::uint64_t messages_of(std::size_t flow, std::size_t host, std::uint32_t thread) const;
+  [[nodiscard]] kit::qp_options qp_settings(const planned_flow& f) const;
+  void set_times(ps begin);
+  void measure(cpu& c);
+  void count_aloud(cpu& c);
+  void step(const std::string& name) const {
+    if (on_step_) on_step_(name);
+  }
+
+  hcasim::system& system_;
+  plan plan_;
+  std::uint64_t seed_;
+  kit::measured_parts parts_;
+  std::function<void(const std::string&)> on_step_;
+  std::vector<flow_record> records_;
+  std::vector<flow_state> flows_;
+  meeting meeting_;
+  ps traffic_begin_ = never;
+  ps begin_{0};
+  ps end_{0};
+  std::size_t issuers_ = 0;  // that still run
+  std::size_t receivers_ = 0;
+  std::size_t finished_ = 0;  // programs
+  std::map<std::size_t, double> busy_;
+  sc_core::sc_event thread_ended_;
+};
+
+}  // namespace hcasim::traffic

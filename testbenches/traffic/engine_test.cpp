@@ -1,0 +1,165 @@
+// Traffic on the machine against hand calculations.
+#include <gtest/gtest.h>
+
+#include "testbenches/kit/world.h"
+#include "testbenches/traffic/engine.h"
+
+namespace hcasim::traffic {
+namespace {
+
+struct outcome {
+  std::vector<flow_record> records;
+  plan planned;
+  ps time{0};  // measured
+
+  [[nodiscard]] double gigabits(std::size_t flow = 0) const {
+    return static_cast<double>(records[flow].bytes()) * 8 / to_seconds(time) / 1e9;
+  }
+};
+
+outcome run(const traffic_options& o, system_config config, std::uint64_t seed = 1) {
+  config.seed = seed;
+  outcome out;
+  out.planned = make_plan(o, {1e15, 1_ps, 220}, seed, [](std::string_view) { return std::filesystem::path(); });
+  config.nodes.resize(out.planned.hosts);
+  kit::world w(config);
+  engine e(w.sys(), out.planned, seed, {});
+  e.start();
+  run_simulation();
+  EXPECT_TRUE(e.finished());
+  for (const flow_record& r : e.records()) EXPECT_EQ(r.failure(), "");
+  out.records = e.records();
+  out.time = e.end() - e.begin();
+  return out;
+}
+
+flow_options& add_flow(traffic_options& o, const std::string& from, const std::string& to, operation op) {
+  traffic_options::flow& f = o.flows.emplace_back();
+  f.name = "flow" + std::to_string(o.flows.size());
+  f.options.from = from;
+  f.options.to = to;
+  f.options.weights[static_cast<std::size_t>(op)] = 1;
+  return f.options;
+}
+
+// A packet of 1 KiB has 26 bytes more on the wire, the first of a WRITE 16 besides.
+TEST(traffic_engine, writes_move_what_the_link_carries) {
+  traffic_options o;
+  o.groups = {{"a", "0"}, {"b", "1"}};
+  add_flow(o, "a", "b", operation::write).window = 32;
+  system_config config;
+  config.link.rate = bit_rate{40e9};
+  constexpr double bound = 40.0 * 4096 / (4 * 1050 + 16);
+  EXPECT_NEAR(run(o, config).gigabits(), bound, 0.02 * bound);
+}
+
+// The first and the last packet of a READ's answer have 4 bytes more.
+TEST(traffic_engine, reads_move_what_the_link_carries) {
+  traffic_options o;
+  o.groups = {{"a", "0"}, {"b", "1"}};
+  add_flow(o, "a", "b", operation::read).window = 32;
+  system_config config;
+  config.link.rate = bit_rate{40e9};
+  constexpr double bound = 40.0 * 4096 / (4 * 1050 + 8);
+  EXPECT_NEAR(run(o, config).gigabits(), bound, 0.02 * bound);
+}
+
+// READs use one direction of the server's link and WRITEs the other: together they move more than one direction carries.
+TEST(traffic_engine, an_incast_shares_the_servers_link_fairly) {
+  traffic_options o;
+  o.groups = {{"clients", "0-3"}, {"server", "4"}};
+  flow_options& f = add_flow(o, "clients", "server", operation::write);
+  f.pattern = "incast";
+  system_config config;
+  config.link.rate = bit_rate{40e9};
+  const outcome r = run(o, config);
+  constexpr double bound = 40.0 * 4096 / (4 * 1050 + 16);
+  EXPECT_NEAR(r.gigabits(), bound, 0.02 * bound);
+  std::vector<double> rates;
+  for (const flow_record::pair_count& n : r.records[0].pairs()) rates.push_back(static_cast<double>(n.pushed));
+  EXPECT_EQ(rates.size(), 4U);
+  EXPECT_GT(jain_index(rates), 0.98);
+}
+
+// An open loop with exponential gaps on a link of 1 Gb/s, whose service time is constant: M/D/1. The waits of the producer's
+// own arrivals follow Lindley's recursion; over many arrivals these have the mean rho / (2 (1 - rho)) service times.
+class queue_of_an_open_loop : public ::testing::TestWithParam<int> {
+ protected:
+  static constexpr double service = (1024 + 26 + 16) * 8 * 1e3;  // ps
+
+  static traffic_options options(double load) {
+    traffic_options o;
+    o.groups = {{"a", "0"}, {"b", "1"}};
+    flow_options& f = add_flow(o, "a", "b", operation::write);
+    f.size = "1 KiB";
+    f.window = 512;
+    f.rate = load / service * 1e12;
+    o.warm_up = 0_ps;
+    o.measure = never;
+    return o;
+  }
+  // Returns the mean wait of the first `messages` arrivals, in service times.
+  static double waits(const planned_flow& f, std::uint64_t messages) {
+    flow_producer arrivals(f, 1, "traffic." + f.name + ".0.1.0", 1, nullptr);
+    double wait = 0;
+    double sum = 0;
+    ps before{0};
+    for (std::uint64_t i = 0; i < messages; ++i) {
+      message m;
+      EXPECT_TRUE(arrivals.next(m));
+      wait = i == 0 ? 0 : std::max(0.0, wait + service - static_cast<double>((m.at - before).count()));
+      sum += wait;
+      before = m.at;
+    }
+    return sum / static_cast<double>(messages) / service;
+  }
+};
+
+TEST_P(queue_of_an_open_loop, arrivals_wait_as_md1_says) {
+  const double load = GetParam() / 100.0;
+  traffic_options o = options(load);
+  o.flows[0].options.messages = 1;
+  const plan p = make_plan(o, {1e15, 1_ps, 220}, 1, [](std::string_view) { return std::filesystem::path(); });
+  const double expected = load / (2 * (1 - load));
+  EXPECT_NEAR(waits(p.flows[0], 8'000'000), expected, 0.02 * expected);
+}
+
+TEST_P(queue_of_an_open_loop, the_machine_waits_as_its_arrivals_say) {
+  const double load = GetParam() / 100.0;
+  traffic_options o = options(load);
+  o.flows[0].options.messages = 6000;
+  system_config config;
+  config.link.rate = bit_rate{1e9};
+  const outcome r = run(o, config);
+  const latency_histogram& h = r.records[0].response();
+  ASSERT_EQ(h.count(), 6000U);
+  const double expected = waits(r.planned.flows[0], 6000);
+  // The share 1 - rho of the messages does not wait. The median of these is the time without a queue.
+  const double alone = h.percentile((1 - load) / 2);
+  EXPECT_NEAR((h.mean() - alone) / service, expected, 0.02 * expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(percent, queue_of_an_open_loop, ::testing::Values(30, 60, 90));
+
+TEST(traffic_engine, every_message_of_a_count_is_completed) {
+  traffic_options o;
+  o.groups = {{"a", "0-1"}, {"b", "2"}};
+  flow_options& f = add_flow(o, "a", "b", operation::write);
+  f.pattern = "incast";
+  f.weights[static_cast<std::size_t>(operation::send)] = 1;
+  f.weights[static_cast<std::size_t>(operation::write_imm)] = 1;
+  f.weights[static_cast<std::size_t>(operation::fetch_add)] = 1;
+  f.qps = 3;
+  f.threads = 2;
+  f.signal_every = 4;
+  f.size = "uniform 1 B to 4 KiB";
+  f.messages = 1001;
+  o.warm_up = 0_ps;
+  o.measure = never;
+  const outcome r = run(o, {});
+  EXPECT_EQ(r.records[0].all_messages(), 1001U);
+  EXPECT_NEAR(static_cast<double>(r.records[0].receives()), 500, 80) << "SENDs and WRITEs with immediate";
+}
+
+}  // namespace
+}  // namespace hcasim::traffic

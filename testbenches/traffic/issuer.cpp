@@ -1,0 +1,235 @@
+#include "testbenches/traffic/issuer.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace hcasim::traffic {
+namespace {
+
+using namespace kit;  // NOLINT(google-build-using-namespace): verbs
+
+constexpr ps patience = 1000_ms;  // for a completion
+constexpr std::size_t poll_size = 16;
+constexpr unsigned lane_shift = 32;  // in a request's number
+
+constexpr std::array<ibv_wr_opcode, operations> opcodes{
+    IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM,  IBV_WR_RDMA_READ,
+    IBV_WR_SEND,       IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP};
+
+}  // namespace
+
+issuer::issuer(cpu& c, issuer_settings s, std::vector<lane> lanes)
+    : c_(c),
+      s_(std::move(s)),
+      o_(s_.flow->options),
+      choice_(s_.seed, s_.name + ".choice"),
+      requests_(s_.flow->depth()),
+      places_(s_.flow->depth()),
+      completions_(std::max<std::size_t>(s_.flow->depth(), poll_size)),
+      left_(s_.messages == 0 ? UINT64_MAX : s_.messages) {
+  for (lane& l : lanes) {
+    lane_state& added = lanes_.emplace_back();
+    static_cast<lane&>(added) = std::move(l);
+    added.flights.resize(s_.flow->depth());
+    weights_ += added.weight;
+    added.more = added.source->next(added.next);
+  }
+}
+
+// Makes request `at` of a post from the QP's next message.
+void issuer::add_request(lane_state& l, std::size_t at) {
+  const message& m = l.next;
+  ibv_send_wr& wr = requests_[at];
+  wr = {};
+  wr.wr_id = static_cast<std::uint64_t>(&l - lanes_.data()) << lane_shift | (l.posted & UINT32_MAX);
+  places_[at] = {s_.buffer.addr, m.size, s_.buffer.mr->lkey};
+  wr.sg_list = &places_[at];
+  wr.num_sge = 1;
+  wr.opcode = opcodes[static_cast<std::size_t>(m.operation)];
+  // Near the end every message asks for a completion, so that none is left unanswered.
+  const bool signalled = (l.posted + 1) % o_.signal_every == 0 || left_ <= lanes_.size() * o_.signal_every;
+  wr.send_flags = (signalled ? unsigned{IBV_SEND_SIGNALED} : 0) | (o_.send_inline ? unsigned{IBV_SEND_INLINE} : 0);
+  const remote_region& r = (*l.target)[m.region];
+  if (is_atomic(m.operation)) {
+    wr.wr.atomic = {r.address + m.offset, 1, 2, r.rkey};
+  } else if (m.operation != operation::send) {
+    wr.wr.rdma = {r.address + m.offset, r.rkey};
+  }
+  l.at(l.posted) = {0_ps, due(l), m.size, pulls(m.operation), signalled};
+  if (s_.flow->open()) s_.record->offered(due(l), m.size);
+  unanswered_ += signalled ? 1 : 0;
+  ++l.posted;
+  --left_;
+  l.more = l.source->next(l.next);
+}
+
+bool issuer::post(lane_state& l, std::uint32_t most) {
+  const ps now = c_.time();
+  const std::uint64_t first = l.posted;
+  std::uint32_t made = 0;
+  while (made < most && left_ != 0 && l.more && l.room() != 0 && (!s_.flow->open() || due(l) <= now)) add_request(l, made++);
+  if (made == 0) return true;
+  for (std::uint32_t i = 0; i + 1 < made; ++i) requests_[i].next = &requests_[i + 1];
+  for (std::uint64_t i = first; i < l.posted; ++i) l.at(i).posted = now;
+  s_.record->posted(now);
+  ibv_send_wr* bad = nullptr;
+  const int error = ibv_post_send(c_, l.qp, requests_.data(), &bad);
+  if (error != 0) s_.record->fail(fmt::format("a post was refused: {}", std::strerror(error)));
+  return error == 0;
+}
+
+// Posts into the room of a QP: all at once, or in batches of one size until the end is near.
+bool issuer::post_freed(lane_state& l) {
+  if (o_.batch == 0) return !may_post() || post(l, o_.window);
+  bool ok = true;
+  while (ok && may_post() && l.room() >= std::min<std::uint64_t>(o_.batch, left_)) ok = post(l, o_.batch);
+  return ok;
+}
+
+// Returns the QP of the next message: the one that the pattern's weights choose, or the next in turn.
+issuer::lane_state& issuer::choose() {
+  if (!s_.flow->per_message) return lanes_[turn_++ % lanes_.size()];
+  double at = choice_.unit() * weights_;
+  for (lane_state& l : lanes_) {
+    if (at < l.weight) return l;
+    at -= l.weight;
+  }
+  return lanes_.back();
+}
+
+// Posts so many messages, each on a QP of its own choice.
+bool issuer::post_chosen(std::size_t count) {
+  bool ok = true;
+  for (; ok && count != 0 && may_post(); --count) ok = post(choose(), 1);
+  return ok;
+}
+
+void issuer::await_arrival(std::size_t i) {
+  lane_state& l = lanes_[i];
+  if (l.queued || !l.more || l.room() == 0) return;
+  l.queued = true;
+  due_.push({due(l), i});
+}
+
+// Posts messages that have arrived and find room, the earliest first.
+bool issuer::post_arrived() {
+  bool ok = true;
+  while (ok && !due_.empty() && due_.top().at <= c_.time() && may_post()) {
+    const std::size_t i = due_.top().lane;
+    due_.pop();
+    lanes_[i].queued = false;
+    ok = post(lanes_[i], o_.batch == 0 ? o_.window : o_.batch);
+    await_arrival(i);
+  }
+  return ok;
+}
+
+bool issuer::post_first() {
+  if (s_.flow->open()) {
+    for (std::size_t i = 0; i < lanes_.size(); ++i) await_arrival(i);
+    return true;
+  }
+  if (o_.outstanding != 0) return post_chosen(o_.outstanding);
+  return std::all_of(lanes_.begin(), lanes_.end(), [&](lane_state& l) { return post_freed(l); });
+}
+
+// A completion answers its message and the ones of its QP before it.
+bool issuer::take(const ibv_wc& wc) {
+  if (wc.status != IBV_WC_SUCCESS) {
+    s_.record->fail(fmt::format("a message failed: {}", ibv_wc_status_str(wc.status)));
+    return false;
+  }
+  lane_state& l = lanes_[wc.wr_id >> lane_shift];
+  const std::uint64_t last = l.completed + static_cast<std::uint32_t>(wc.wr_id - l.completed);
+  for (; l.completed <= last; ++l.completed) {
+    const flight& f = l.at(l.completed);
+    unanswered_ -= f.signalled ? 1 : 0;
+    s_.record->completed({l.pair, f.bytes, f.pulls, f.posted, f.due}, c_.time());
+  }
+  return true;
+}
+
+bool issuer::post_after(std::span<const ibv_wc> news) {
+  if (o_.outstanding != 0) return post_chosen(news.size());
+  return std::all_of(news.begin(), news.end(), [&](const ibv_wc& wc) {
+    const std::size_t i = wc.wr_id >> lane_shift;
+    if (!s_.flow->open()) return post_freed(lanes_[i]);
+    await_arrival(i);
+    return true;
+  });
+}
+
+bool issuer::collect(int& got) {
+  got = ibv_poll_cq(c_, s_.cq, static_cast<int>(completions_.size()), completions_.data());
+  if (got < 0) s_.record->fail("the completion queue cannot be polled");
+  if (got <= 0) return got == 0;
+  const std::span<const ibv_wc> news(completions_.data(), static_cast<std::size_t>(got));
+  return std::all_of(news.begin(), news.end(), [&](const ibv_wc& wc) { return take(wc); }) && post_after(news);
+}
+
+bool issuer::idle() const {
+  const bool awaits_arrival = !due_.empty() && may_post();
+  return unanswered_ == 0 && !awaits_arrival;
+}
+
+bool issuer::wait_event() {
+  if (ibv_req_notify_cq(c_, s_.cq, 0) != 0) return false;
+  int got = 0;
+  if (!collect(got)) return false;
+  if (got != 0) return true;
+  ibv_cq* from = nullptr;
+  void* context = nullptr;
+  if (ibv_get_cq_event(c_, s_.cq->channel, &from, &context) != 0) return false;
+  ibv_ack_cq_events(from, 1);
+  return true;
+}
+
+// Sleeps until a completion is there, or the next message arrives.
+bool issuer::wait() {
+  const ps asleep = c_.time();
+  bool ok = true;
+  if (o_.wait == waiting::events) {
+    ok = wait_event();
+  } else {
+    const ps next = due_.empty() || !may_post() ? never : std::min(due_.top().at, s_.end);
+    if (next == never) {
+      ok = wait_cq(c_, s_.cq, patience);
+      if (!ok) s_.record->fail(fmt::format("no completion came within {} ms", patience / 1_ms));
+    } else if (next > asleep) {
+      (void)wait_cq(c_, s_.cq, next - asleep);
+    }
+  }
+  waited_ += c_.time() - asleep;
+  return ok;
+}
+
+// Counts arrivals of the measured time that found no room until the end.
+void issuer::count_late_arrivals() {
+  if (!s_.flow->open() || s_.offered_until == never) return;
+  for (lane_state& l : lanes_) {
+    for (; left_ != 0 && l.more && due(l) < s_.offered_until; --left_) {
+      s_.record->offered(due(l), l.next.size);
+      l.more = l.source->next(l.next);
+    }
+  }
+}
+
+bool issuer::run() {
+  if (s_.begin > c_.time()) c_.spend(s_.begin - c_.time());
+  c_.sync();
+  bool ok = post_first();
+  while (ok) {
+    ok = post_arrived();
+    if (!ok || idle()) break;
+    int got = 0;
+    ok = collect(got);
+    if (ok && got == 0) ok = idle() || wait();
+  }
+  count_late_arrivals();
+  return ok;
+}
+
+}  // namespace hcasim::traffic

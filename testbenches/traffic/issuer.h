@@ -1,0 +1,115 @@
+// An issuer: one thread of software that posts what the producers of its QPs say, and polls for completions.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <queue>
+#include <span>
+#include <vector>
+
+#include "testbenches/kit/endpoint.h"
+#include "testbenches/traffic/flow_record.h"
+#include "testbenches/traffic/plan.h"
+#include "testbenches/traffic/producer.h"
+
+namespace hcasim::traffic {
+
+// The regions of one target, as its peers know them.
+struct remote_region {
+  std::uint64_t address = 0;
+  std::uint32_t rkey = 0;
+};
+using remote_regions = std::vector<remote_region>;
+
+// One QP of an issuer.
+struct lane {
+  kit::ibv_qp* qp = nullptr;
+  std::size_t pair = 0;  // of the flow
+  double weight = 1;     // of the source's messages
+  std::unique_ptr<producer> source;
+  const remote_regions* target = nullptr;
+};
+
+struct issuer_settings {
+  const planned_flow* flow = nullptr;
+  flow_record* record = nullptr;
+  std::uint64_t seed = 1;
+  std::string name;            // of the random choice among QPs
+  kit::ibv_cq* cq = nullptr;   // of all its QPs
+  kit::region buffer;          // payloads come from here, and results of READs go here
+  ps begin{0};                 // of the flow
+  ps end = never;              // no post from then on
+  ps offered_until = never;    // arrivals are counted until then
+  std::uint64_t messages = 0;  // of this issuer; 0 = until the end
+};
+
+class issuer {
+ public:
+  issuer(cpu& c, issuer_settings s, std::vector<lane> lanes);
+
+  // Posts until the end, and waits for the completions that have been asked for. False = a message failed.
+  bool run();
+  // Returns the time in which the thread slept.
+  [[nodiscard]] ps waited() const { return waited_; }
+
+ private:
+  struct flight {
+    ps posted{0};
+    ps due = never;
+    std::uint32_t bytes = 0;
+    bool pulls = false;
+    bool signalled = false;
+  };
+  struct lane_state : lane {
+    message next;
+    bool more = false;
+    bool queued = false;  // in due_
+    std::vector<flight> flights;
+    std::uint64_t posted = 0;
+    std::uint64_t completed = 0;
+
+    [[nodiscard]] flight& at(std::uint64_t number) { return flights[number % flights.size()]; }
+    [[nodiscard]] std::uint32_t room() const { return static_cast<std::uint32_t>(flights.size() - (posted - completed)); }
+  };
+  struct arrival {
+    ps at;
+    std::size_t lane;
+    bool operator>(const arrival& o) const { return at != o.at ? at > o.at : lane > o.lane; }
+  };
+
+  [[nodiscard]] bool may_post() const { return left_ != 0 && c_.time() < s_.end; }
+  [[nodiscard]] ps due(const lane_state& l) const { return s_.flow->open() ? s_.begin + l.next.at : never; }
+  void add_request(lane_state& l, std::size_t at);
+  // Posts messages of the QP, `most` at most, as far as there is room and, in an open loop, they have arrived.
+  bool post(lane_state& l, std::uint32_t most);
+  bool post_freed(lane_state& l);
+  bool post_first();
+  bool post_chosen(std::size_t count);
+  bool post_arrived();
+  lane_state& choose();
+  void await_arrival(std::size_t i);
+  bool collect(int& got);
+  bool take(const kit::ibv_wc& wc);
+  bool post_after(std::span<const kit::ibv_wc> news);
+  bool wait();
+  bool wait_event();
+  [[nodiscard]] bool idle() const;
+  void count_late_arrivals();
+
+  cpu& c_;
+  issuer_settings s_;
+  const flow_options& o_;
+  std::vector<lane_state> lanes_;
+  random_stream choice_;
+  double weights_ = 0;
+  std::priority_queue<arrival, std::vector<arrival>, std::greater<>> due_;  // of lanes with room
+  std::vector<kit::ibv_send_wr> requests_;
+  std::vector<kit::ibv_sge> places_;
+  std::vector<kit::ibv_wc> completions_;
+  std::uint64_t left_;
+  std::uint64_t unanswered_ = 0;  // completions that have been asked for
+  std::size_t turn_ = 0;          // the QP of the next message
+  ps waited_{0};
+};
+
+}  // namespace hcasim::traffic

@@ -1,0 +1,69 @@
+#include "testbenches/traffic/options.h"
+
+namespace hcasim::traffic {
+
+void flow_options::knobs(knob_visitor& k) {
+  k.text("from", from, "group whose hosts post");
+  k.text("to", to, "group whose hosts are the targets");
+  k.text("pattern", pattern, "pairs, all_to_all, incast, outcast, ring, permutation, random, or hot_spot with the hot share");
+  constexpr std::array<const char*, operations> help{"weight of RDMA WRITEs in the mix",
+                                                     "weight of WRITEs with immediate data",
+                                                     "weight of RDMA READs",
+                                                     "weight of SENDs",
+                                                     "weight of FETCH_ADDs",
+                                                     "weight of CMP_SWAPs"};
+  for (std::size_t i = 0; i < operations; ++i) k.ratio(operation_names[i], weights[i], 0, 1e9, help[i]);
+  k.choice("transport", service, {"rc", "uc"}, "service of the QPs");
+  k.text("size", size, "bytes of a message, a distribution; an atomic has 8");
+  k.count("window", window, 1, 16384, "messages under way on a QP at most");
+  k.count("outstanding", outstanding, 0, 16384,
+          "messages under way on all QPs of a posting thread, instead of window on each; 0: window");
+  k.ratio("rate", rate, 0, 1e12, "messages per second of the whole flow, an open loop; 0: a message follows a completion");
+  k.choice("arrivals", arrival, {"poisson", "periodic"}, "with a rate: gaps exponential, or all equal");
+  k.text("gap", gap, "time between the messages of a source, a distribution, an open loop; instead of a rate");
+  k.count("burst", burst, 1, 1 << 20, "open loop: messages that arrive together; the rate stays");
+  k.time("on", on, 1_ns, never, "open loop: time of arrivals, which then pause; never: without a pause");
+  k.time("off", off, 0_ps, 10'000_ms, "open loop: the pause");
+  k.count("qps", qps, 1, 65536, "QPs of each pair of hosts");
+  k.count("threads", threads, 1, 256, "posting threads of each source; QPs are dealt out in turn");
+  k.count("batch", batch, 0, 16384, "messages of one post; 0: as many as there is room for");
+  k.count("signal_every", signal_every, 1, 16384, "every n-th message of a QP asks for a completion");
+  k.flag("inline", send_inline, "the payload travels in the WQE");
+  k.choice("wait", wait, {"polling", "events"}, "how a thread waits for completions");
+  k.count("moderation_count", moderation_count, 0, 65535, "completions of one event at least; 0: each");
+  k.count("moderation_time", moderation_time, 0, 65535, "us after which an event comes for fewer completions");
+  k.flag("shared_receives", shared_receives, "the QPs of a target take receives from one shared queue");
+  k.count("regions", regions, 1, 1 << 20, "registered regions of each target");
+  k.bytes("region", region, 8, 0x1p40, "bytes of each region");
+  k.bytes("page", page, 4096, 0x1p30, "pages of the regions: 4 KiB, 2 MiB or 1 GiB");
+  k.text("order", order, "regions and places in them: in_turn, random, or zipf with its exponent");
+  k.choice("memory", memory, {"host", "on_demand"}, "the target's memory: pinned, or paged in on demand");
+  k.choice("mtu", mtu, {"256", "512", "1024", "2048", "4096"}, "bytes of payload in a packet at most");
+  k.time("start", start, 0_ps, 10'000_ms, "first post, after the begin of the traffic");
+  k.time("stop", stop, 1_ps, never, "no post later than this, after the begin of the traffic");
+  k.count("messages", messages, 0, 1e15, "messages of the whole flow; 0: until the end of the measured time");
+}
+
+traffic_options traffic_options::example() {
+  traffic_options o;
+  o.groups = {{"clients", "0"}, {"servers", "1"}};
+  flow f{"writes", {}};
+  f.options.from = "clients";
+  f.options.to = "servers";
+  f.options.weights[static_cast<std::size_t>(operation::write)] = 1;
+  o.flows.push_back(std::move(f));
+  return o;
+}
+
+void traffic_options::knobs(knob_visitor& k) {
+  k.enter("groups", "hosts with a name");
+  for (group& g : groups) k.text(g.name, g.hosts, "hosts of the group: 0-7, or 0-3, 8");
+  k.leave();
+  k.enter("flows", "messages between groups");
+  for (flow& f : flows) k.group(f.name, f.options, "one flow");
+  k.leave();
+  k.time("warm_up", warm_up, 0_ps, 10'000_ms, "time of traffic before the measured time");
+  k.time("measure", measure, 1_ns, never, "measured time; never: until every flow has sent its messages");
+}
+
+}  // namespace hcasim::traffic

@@ -1,0 +1,90 @@
+// The knobs of a traffic: named groups of hosts, and named flows between them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tlm/base/knobs.h"
+
+namespace hcasim::traffic {
+
+enum class operation : std::uint8_t { write, write_imm, read, send, fetch_add, cmp_swap };
+inline constexpr std::array<const char*, 6> operation_names{"write", "write_imm", "read", "send", "fetch_add", "cmp_swap"};
+inline constexpr std::size_t operations = operation_names.size();
+inline constexpr std::uint32_t atomic_bytes = 8;
+constexpr bool is_atomic(operation o) {
+  return o == operation::fetch_add || o == operation::cmp_swap;
+}
+// Returns whether the payload comes to the host that posts.
+constexpr bool pulls(operation o) {
+  return o == operation::read || is_atomic(o);
+}
+
+enum class transport : std::uint8_t { rc, uc };
+enum class arrivals : std::uint8_t { poisson, periodic };
+enum class waiting : std::uint8_t { polling, events };
+enum class path_mtu : std::uint8_t { mtu_256, mtu_512, mtu_1024, mtu_2048, mtu_4096 };
+enum class target_memory : std::uint8_t { host, on_demand };
+
+struct flow_options {
+  std::string from;
+  std::string to;
+  std::string pattern = "pairs";
+  std::array<double, operations> weights{};
+  transport service = transport::rc;
+  std::string size = "4 KiB";
+  std::uint32_t window = 16;
+  std::uint32_t outstanding = 0;
+  double rate = 0;
+  arrivals arrival = arrivals::poisson;
+  std::string gap;
+  std::uint32_t burst = 1;
+  ps on = never;
+  ps off{0};
+  std::uint32_t qps = 1;
+  std::uint32_t threads = 1;
+  std::uint32_t batch = 0;
+  std::uint32_t signal_every = 1;
+  bool send_inline = false;
+  waiting wait = waiting::polling;
+  std::uint32_t moderation_count = 0;
+  std::uint32_t moderation_time = 0;
+  bool shared_receives = false;
+  std::uint32_t regions = 1;
+  std::uint64_t region = 64_KiB;
+  std::uint64_t page = 4_KiB;
+  std::string order = "in_turn";
+  target_memory memory = target_memory::host;
+  path_mtu mtu = path_mtu::mtu_1024;
+  ps start{0};
+  ps stop = never;
+  std::uint64_t messages = 0;
+
+  void knobs(knob_visitor& k);
+};
+
+struct traffic_options {
+  struct group {
+    std::string name;
+    std::string hosts;
+  };
+  struct flow {
+    std::string name;
+    flow_options options;
+  };
+
+  std::vector<group> groups;
+  std::vector<flow> flows;
+  ps warm_up{20_us};
+  ps measure{200_us};
+
+  // Returns one flow of WRITEs between two hosts.
+  static traffic_options example();
+  void knobs(knob_visitor& k);
+};
+
+}  // namespace hcasim::traffic

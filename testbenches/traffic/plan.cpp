@@ -1,0 +1,339 @@
+#include "testbenches/traffic/plan.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "testbenches/program/description/errors.h"
+#include "testbenches/program/description/names.h"
+#include "testbenches/program/description/quantity.h"
+
+namespace hcasim::traffic {
+namespace {
+
+constexpr double largest_message = 0x1p31;
+
+double mtu_bytes(const flow_options& o) {
+  return static_cast<double>(256U << static_cast<unsigned>(o.mtu));
+}
+
+// Returns the share of the time in which messages arrive.
+double duty(const flow_options& o) {
+  return o.on == never ? 1 : to_seconds(o.on) / (to_seconds(o.on) + to_seconds(o.off));
+}
+
+// Checks one flow; every complaint names the flow's knob.
+class flow_planner {
+ public:
+  flow_planner(const traffic_options::flow& f, const machine_limits& limits, const folder_lookup& folder_of)
+      : o_(f.options), limits_(limits), folder_of_(folder_of) {
+    out_.name = f.name;
+    out_.options = f.options;
+  }
+
+  planned_flow run(const std::vector<plan::group>& groups, std::uint64_t seed) {
+    check_mix();
+    read_pattern(groups, seed);
+    read_sizes();
+    read_order();
+    check_posting();
+    check_receives();
+    check_times();
+    read_arrivals();
+    return std::move(out_);
+  }
+
+ private:
+  [[nodiscard]] std::string path(std::string_view knob) const { return fmt::format("flows.{}.{}", out_.name, knob); }
+  [[noreturn]] void refuse(std::string_view knob, const std::string& why) const { throw knob_error(path(knob), why); }
+  void require(bool ok, std::string_view knob, const std::string& why) const {
+    if (!ok) refuse(knob, why);
+  }
+  // Runs a reader of text; its complaint becomes one of the knob.
+  template <class F>
+  auto reading(std::string_view knob, F read) const {
+    try {
+      return read();
+    } catch (const std::runtime_error& e) {
+      refuse(knob, e.what());
+    }
+  }
+  [[nodiscard]] distribution read(std::string_view knob, const std::string& text, knob_kind kind) const {
+    return reading(knob, [&] { return distribution::parse(text, kind, folder_of_(path(knob))); });
+  }
+
+  void check_mix() const {
+    const bool any = std::any_of(o_.weights.begin(), o_.weights.end(), [](double w) { return w > 0; });
+    if (!any) throw knob_error("flows." + out_.name, "the mix has no operation; write for example write: 1");
+    if (o_.service != transport::uc) return;
+    for (const operation op : {operation::read, operation::fetch_add, operation::cmp_swap}) {
+      require(!out_.has(op), operation_names[static_cast<std::size_t>(op)], "UC has no such operation; write transport: rc");
+    }
+  }
+
+  void read_pattern(const std::vector<plan::group>& groups, std::uint64_t seed) {
+    const auto hosts = [&](std::string_view knob, const std::string& name) -> const host_list& {
+      std::vector<std::string> names;
+      for (const plan::group& g : groups) {
+        if (g.name == name) return g.hosts;
+        names.push_back(g.name);
+      }
+      if (name.empty()) refuse(knob, fmt::format("is missing; write {}: GROUP, one of {}", knob, fmt::join(names, ", ")));
+      refuse(knob, fmt::format("there is no group '{}'; {}", name, suggestion(name, names, "groups")));
+    };
+    const host_list& from = hosts("from", o_.from);
+    const host_list& to = hosts("to", o_.to);
+    const pattern p = reading("pattern", [&] { return pattern::parse(o_.pattern); });
+    out_.pairs = reading("pattern", [&] { return pairs_of(p, from, to, seed); });
+    out_.per_message = p.per_message();
+  }
+
+  void read_sizes() {
+    out_.size = read("size", o_.size, knob_kind::bytes);
+    const double most = out_.size.most();
+    // A distribution without an end is cut off at the region.
+    out_.longest = static_cast<std::uint64_t>(std::isinf(most) ? static_cast<double>(o_.region) : most);
+    require(out_.size.mean() >= 1, "size", "the mean is below one byte; raise it");
+    require(static_cast<double>(out_.longest) <= largest_message, "size", "a message has 2 GiB at most; lower it");
+    require(out_.longest <= o_.region, "region",
+            fmt::format("a message of {} does not fit; write region: {} or more",
+                        format_quantity(knob_kind::bytes, static_cast<long double>(out_.longest)),
+                        format_quantity(knob_kind::bytes, static_cast<long double>(out_.longest))));
+    const bool page_size = o_.page == 4_KiB || o_.page == 2_MiB || o_.page == 1_GiB;
+    require(page_size, "page", "pages have 4 KiB, 2 MiB or 1 GiB; write one of them");
+    require(o_.memory == target_memory::host || o_.page == 4_KiB, "page", "memory on demand has pages of 4 KiB; remove it");
+  }
+
+  void read_order() {
+    out_.order = reading("order", [&] { return access_order::parse(o_.order); });
+    require(out_.order.by != access_order::kind::zipf || o_.regions > 1, "order",
+            "with one region there is no Zipf law; write regions: N");
+  }
+
+  void check_posting() const {
+    for (const std::size_t source : out_.sources()) {
+      const std::size_t qps = out_.qps_of(source);
+      require(
+          o_.threads <= qps, "threads",
+          fmt::format("host {0} has {1} QPs, and a thread needs one; write threads: {1} or less, or more qps", source, qps));
+    }
+    require(o_.batch <= o_.window, "batch", "larger than window, so it would never be posted; lower it");
+    require(o_.signal_every + std::max(1U, o_.batch) - 1 <= o_.window, "signal_every",
+            "the window fills before a completion frees a batch; raise window to batch + signal_every - 1");
+    require(o_.batch <= 1 || o_.outstanding == 0, "batch",
+            "with outstanding, a message is a post of its own; leave one of them out");
+    require(o_.signal_every == 1 || o_.outstanding == 0, "signal_every",
+            "with outstanding, every message frees one; leave one of them out");
+    if (o_.send_inline) {
+      const bool pulled = out_.has(operation::read) || out_.has(operation::fetch_add) || out_.has(operation::cmp_swap);
+      require(!pulled, "inline", "a READ or an atomic has no payload to send; remove it from the mix, or inline");
+      require(out_.longest <= limits_.max_inline, "inline",
+              fmt::format("the adapter takes {} B inline (hca.command_unit.max_inline); lower size", limits_.max_inline));
+    }
+    const bool moderated = o_.moderation_count != 0 || o_.moderation_time != 0;
+    require(!moderated || o_.wait == waiting::events, o_.moderation_count != 0 ? "moderation_count" : "moderation_time",
+            "moderates events, and the threads poll; write wait: events");
+  }
+
+  void check_receives() const {
+    require(!o_.shared_receives || out_.receives(), "shared_receives",
+            "no message of the mix takes a receive; add send or write_imm, or remove it");
+  }
+
+  void check_times() const { require(o_.stop > o_.start, "stop", "not after start; raise it"); }
+
+  void read_arrivals() {
+    const bool given = !o_.gap.empty();
+    require(!given || o_.rate == 0, "gap", "rate says it already; remove one of them");
+    const bool open = given || o_.rate > 0;
+    require(open || o_.burst == 1, "burst", "a closed loop has no arrivals; write rate: N");
+    require(open || o_.on == never, "on", "a closed loop has no arrivals; write rate: N");
+    require(o_.on == never || o_.off > 0_ps, "off", "is missing: the pause between the arrivals; write off: TIME");
+    require(o_.on != never || o_.off == 0_ps, "on", "is missing: the time of arrivals between the pauses; write on: TIME");
+    require(given || o_.arrival == arrivals::poisson || open, "arrivals", "a closed loop has no arrivals; write rate: N");
+    require(!given || o_.arrival == arrivals::poisson, "arrivals", "gap says it already; write gap: fixed value, or a rate");
+    require(!open || o_.outstanding == 0, "outstanding", "belongs to a closed loop; remove rate and gap, or write window");
+    require(
+        !out_.per_message || open || o_.outstanding != 0, "pattern",
+        "each message chooses its target, so the messages under way are those of a source; write outstanding: N, or rate: N");
+    require(!open || o_.wait == waiting::polling, "wait", "a thread with arrivals polls at its times; write wait: polling");
+    if (!open) return;
+    if (given) {
+      out_.gap = read("gap", o_.gap, knob_kind::time);
+    } else {
+      const double mean = 1e12 * static_cast<double>(out_.pairs.size() * o_.qps) / o_.rate * duty(o_);
+      out_.gap = o_.arrival == arrivals::periodic ? distribution::fixed(mean) : distribution::exponential(mean);
+    }
+    require(out_.gap->mean() >= 1, "gap", "the mean gap is below 1 ps; an open loop needs one above, such as exponential 2 us");
+    const std::string_view knob = given ? "gap" : "rate";
+    const double cost = to_seconds(std::max(limits_.post_cost, 1_ps));
+    for (const std::size_t source : out_.sources()) {
+      const double rate = out_.source_rate(source);
+      require(rate * cost <= o_.threads, knob,
+              fmt::format("host {} would post {:.4g} messages/s, and a thread posts {:.4g} at most (driver.post_wqe, "
+                          "post_segment, poll_cqe); lower the load, or write threads: {}",
+                          source, rate, 1 / cost, std::ceil(rate * cost)));
+    }
+  }
+
+  const flow_options& o_;
+  const machine_limits& limits_;
+  const folder_lookup& folder_of_;
+  planned_flow out_;
+};
+
+// Bits per second that a host's link carries in each direction for the open loops.
+struct link_load {
+  std::map<std::size_t, double> out;
+  std::map<std::size_t, double> in;
+};
+
+void add_load(link_load& to, const planned_flow& f) {
+  const double sum = [&] {
+    double s = 0;
+    for (const double w : f.options.weights) s += w;
+    return s;
+  }();
+  for (const host_pair& p : f.pairs) {
+    const double rate = f.source_rate(p.from) * duty(f.options) * f.share(p);
+    for (std::size_t i = 0; i < operations; ++i) {
+      const auto op = static_cast<operation>(i);
+      const double payload = is_atomic(op) ? atomic_bytes : f.size.mean();
+      const double bits = rate * f.options.weights[i] / sum * wire_bytes(op, payload, mtu_bytes(f.options)) * 8;
+      to.out[pulls(op) ? p.to : p.from] += bits;
+      to.in[pulls(op) ? p.from : p.to] += bits;
+    }
+  }
+}
+
+void check_links(const plan& p, const machine_limits& limits) {
+  link_load all;
+  for (const planned_flow& f : p.flows) {
+    if (!f.open()) continue;
+    add_load(all, f);
+    for (const auto* side : {&all.out, &all.in}) {
+      for (const auto& [host, load] : *side) {
+        if (load <= limits.link_rate) continue;
+        throw knob_error(
+            fmt::format("flows.{}.{}", f.name, f.options.gap.empty() ? "rate" : "gap"),
+            fmt::format("host {} would {} {:.4g} Gb/s over a link of {:.4g} Gb/s; {} by the factor {:.3g}, or raise "
+                        "link.rate",
+                        host, side == &all.out ? "send" : "receive", load / 1e9, limits.link_rate / 1e9,
+                        f.options.gap.empty() ? "lower it" : "lengthen it",
+                        f.options.gap.empty() ? limits.link_rate / load : load / limits.link_rate));
+      }
+    }
+  }
+}
+
+std::vector<plan::group> read_groups(const traffic_options& o) {
+  std::vector<plan::group> out;
+  for (const traffic_options::group& g : o.groups) {
+    try {
+      out.push_back({g.name, parse_hosts(g.hosts)});
+    } catch (const pattern_error& e) {
+      throw knob_error("groups." + g.name, e.what());
+    }
+  }
+  return out;
+}
+
+// Every host from 0 to the largest is in a group and in a flow.
+void check_hosts(plan& p) {
+  std::map<std::size_t, std::string> group_of;
+  for (const plan::group& g : p.groups) {
+    for (const std::size_t h : g.hosts) group_of.emplace(h, g.name);
+  }
+  std::set<std::size_t> driven;
+  for (const planned_flow& f : p.flows) {
+    for (const host_pair& pair : f.pairs) driven.insert({pair.from, pair.to});
+  }
+  p.hosts = group_of.empty() ? 0 : group_of.rbegin()->first + 1;
+  for (std::size_t h = 0; h < p.hosts; ++h) {
+    if (!group_of.contains(h)) {
+      const auto& [next, name] = *group_of.lower_bound(h);
+      throw knob_error("groups." + name,
+                       fmt::format("has host {}, and no group has host {}; number the hosts without gaps", next, h));
+    }
+    if (!driven.contains(h))
+      throw knob_error("groups." + group_of[h], fmt::format("host {} is in no flow; name its group in one, or remove it", h));
+  }
+}
+
+}  // namespace
+
+access_order access_order::parse(std::string_view text) {
+  if (text == "in_turn") return {kind::in_turn, 0};
+  if (text == "random") return {kind::random, 0};
+  constexpr std::string_view word = "zipf ";
+  if (text.starts_with(word)) {
+    access_order o{kind::zipf, 0};
+    const std::string_view rest = text.substr(word.size());
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), o.exponent);
+    if (error == std::errc() && end == rest.data() + rest.size() && o.exponent > 0 && o.exponent <= 10) return o;
+    throw pattern_error(fmt::format("'{}' is no exponent above 0 and up to 10; write for example zipf 1.1", rest));
+  }
+  const std::vector<std::string> known{"in_turn", "random", "zipf 1.1"};
+  throw pattern_error(fmt::format("'{}' is no order; {}", text, suggestion(std::string(text), known, "orders")));
+}
+
+std::vector<std::size_t> planned_flow::sources() const {
+  std::set<std::size_t> out;
+  for (const host_pair& p : pairs) out.insert(p.from);
+  return {out.begin(), out.end()};
+}
+
+std::vector<std::size_t> planned_flow::targets() const {
+  std::set<std::size_t> out;
+  for (const host_pair& p : pairs) out.insert(p.to);
+  return {out.begin(), out.end()};
+}
+
+std::size_t planned_flow::qps_of(std::size_t source) const {
+  const auto of_source = [&](const host_pair& p) { return p.from == source; };
+  return static_cast<std::size_t>(std::count_if(pairs.begin(), pairs.end(), of_source)) * options.qps;
+}
+
+double planned_flow::share(const host_pair& p) const {
+  double sum = 0;
+  for (const host_pair& q : pairs) sum += q.from == p.from ? q.weight : 0;
+  return p.weight / sum;
+}
+
+double wire_bytes(operation o, double payload, double mtu) {
+  constexpr double each = 8 + 12 + 4 + 2;  // LRH, BTH, ICRC, VCRC
+  constexpr double reth = 16;
+  constexpr double aeth = 4;
+  constexpr double atomic = 28;
+  if (is_atomic(o)) return each + atomic;
+  const double packets = std::max(1.0, payload / mtu);
+  if (o == operation::read) return payload + packets * each + (packets > 1 ? 2 : 1) * aeth;
+  return payload + packets * each + (o == operation::send ? 0 : reth);
+}
+
+plan make_plan(const traffic_options& o, const machine_limits& limits, std::uint64_t seed, const folder_lookup& folder_of) {
+  plan out;
+  out.groups = read_groups(o);
+  out.warm_up = o.warm_up;
+  out.measure = o.measure;
+  if (o.groups.empty()) throw knob_error("groups", "there is none; write for example groups: {clients: 0-7, servers: 8}");
+  if (o.flows.empty())
+    throw knob_error("flows", "there is none; write for example flows: {writes: {from: clients, to: servers, write: 1}}");
+  for (const traffic_options::flow& f : o.flows) out.flows.push_back(flow_planner(f, limits, folder_of).run(out.groups, seed));
+  check_hosts(out);
+  check_links(out, limits);
+  for (const planned_flow& f : out.flows) {
+    if (o.measure == never && f.options.messages == 0)
+      throw knob_error(fmt::format("flows.{}.messages", f.name),
+                       "measure: never ends with the messages of every flow; write messages: N");
+    const ps end = o.measure == never ? never : o.warm_up + o.measure;
+    if (f.options.start >= end)
+      throw knob_error(fmt::format("flows.{}.start", f.name), "not before the end of the measured time; lower it");
+  }
+  return out;
+}
+
+}  // namespace hcasim::traffic

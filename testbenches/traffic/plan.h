@@ -1,0 +1,83 @@
+// A traffic whose knobs have been checked: hosts by number, pairs, distributions.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "testbenches/traffic/distribution.h"
+#include "testbenches/traffic/options.h"
+#include "testbenches/traffic/pattern.h"
+
+namespace hcasim::traffic {
+
+// How messages choose their region, and their place in it.
+struct access_order {
+  enum class kind : std::uint8_t { in_turn, random, zipf };
+  kind by = kind::in_turn;
+  double exponent = 0;
+
+  // Reads "in_turn", "random" or "zipf 1.1". Throws pattern_error.
+  static access_order parse(std::string_view text);
+};
+
+struct planned_flow {
+  std::string name;
+  flow_options options;
+  std::vector<host_pair> pairs;
+  bool per_message = false;  // each message chooses its pair
+  distribution size = distribution::fixed(0);
+  std::optional<distribution> gap;  // between the arrivals of one QP; none = a closed loop
+  access_order order;
+  std::uint64_t longest = 0;  // bytes of a message
+
+  // Returns how many messages may be under way on a QP.
+  [[nodiscard]] std::uint32_t depth() const { return options.outstanding != 0 ? options.outstanding : options.window; }
+  [[nodiscard]] bool open() const { return gap.has_value(); }
+  [[nodiscard]] bool has(operation o) const { return options.weights[static_cast<std::size_t>(o)] > 0; }
+  // Returns whether a message of the mix completes a receive.
+  [[nodiscard]] bool receives() const { return has(operation::send) || has(operation::write_imm); }
+  [[nodiscard]] std::vector<std::size_t> sources() const;
+  [[nodiscard]] std::vector<std::size_t> targets() const;
+  [[nodiscard]] std::size_t qps_of(std::size_t source) const;
+  // Returns the messages per second of one source of an open loop, while its arrivals do not pause.
+  [[nodiscard]] double source_rate(std::size_t source) const {
+    return gap ? static_cast<double>(qps_of(source)) * 1e12 / gap->mean() : 0;
+  }
+  // Returns the pair's share of its source's messages.
+  [[nodiscard]] double share(const host_pair& p) const;
+};
+
+struct plan {
+  struct group {
+    std::string name;
+    host_list hosts;
+  };
+
+  std::vector<group> groups;
+  std::vector<planned_flow> flows;
+  std::size_t hosts = 0;  // that the groups name, from host 0 on
+  ps warm_up{0};
+  ps measure{0};
+};
+
+// Limits of the machine that a load cannot exceed.
+struct machine_limits {
+  double link_rate = 100e9;      // b/s of each direction
+  ps post_cost{0};               // CPU time of one message in a posting thread, at least
+  std::uint64_t max_inline = 0;  // bytes
+};
+
+using folder_lookup = std::function<std::filesystem::path(std::string_view knob)>;
+
+// Checks and completes the options; `folder_of` gives the folder that a relative file name in a knob starts from. Throws
+// knob_error.
+plan make_plan(const traffic_options& o, const machine_limits& limits, std::uint64_t seed, const folder_lookup& folder_of);
+
+// Returns the bytes of a message on the link, in the direction of its payload.
+double wire_bytes(operation o, double payload, double mtu);
+
+}  // namespace hcasim::traffic

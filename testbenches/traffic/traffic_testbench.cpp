@@ -1,0 +1,127 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "testbenches/program/description/errors.h"
+#include "testbenches/program/description/quantity.h"
+#include "testbenches/program/execution/testbench.h"
+#include "testbenches/traffic/engine.h"
+#include "testbenches/traffic/report.h"
+
+namespace hcasim {
+namespace {
+
+// Shows the newest step on a terminal, a few times a second; nothing elsewhere.
+class step_line {
+ public:
+  void show(const std::string& text) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!terminal_ || now - shown_ < std::chrono::milliseconds(200)) return;
+    shown_ = now;
+    std::cerr << "\r\x1b[K" << text << std::flush;
+  }
+  void clear() const {
+    if (terminal_) std::cerr << "\r\x1b[K" << std::flush;
+  }
+
+ private:
+  bool terminal_ = ::isatty(STDERR_FILENO) == 1;
+  std::chrono::steady_clock::time_point shown_{};
+};
+
+class traffic_testbench final : public testbench, public named_members {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "traffic"; }
+  [[nodiscard]] std::string_view summary() const override {
+    return "flows between groups of hosts: any pattern, mix, size and load, by description";
+  }
+  [[nodiscard]] std::string_view knob_group() const override { return "traffic"; }
+  void knobs(knob_visitor& k) override { o_.knobs(k); }
+  named_members* members() override { return this; }
+  [[nodiscard]] std::size_t driven_nodes(std::size_t /*nodes*/, std::size_t /*needed*/) const override { return nodes(); }
+
+  // Groups and flows that a description names take the place of the example's.
+  bool make(std::string_view path) override {
+    if (path == "groups" || path == "flows") {
+      if (path == "groups" && !std::exchange(groups_named_, true)) o_.groups.clear();
+      if (!std::exchange(flows_named_, true)) o_.flows.clear();
+      return true;
+    }
+    const bool group = path.starts_with("groups.");
+    const bool flow = path.starts_with("flows.");
+    const std::string member(path.substr(std::min(path.size(), path.find('.') + 1)));
+    if (!(group || flow) || member.find('.') != std::string::npos) return false;
+    const bool named =
+        !member.empty() && std::isalpha(static_cast<unsigned char>(member.front())) != 0 &&
+        member.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == std::string::npos;
+    if (!named) throw quantity_error(fmt::format("'{}' is no name; write letters, digits and _, a letter first", member));
+    make(group ? "groups" : "flows");
+    const auto same = [&](const auto& m) { return m.name == member; };
+    if (group && std::none_of(o_.groups.begin(), o_.groups.end(), same)) o_.groups.push_back({member, ""});
+    if (flow && std::none_of(o_.flows.begin(), o_.flows.end(), same)) o_.flows.push_back({member, {}});
+    return true;
+  }
+  [[nodiscard]] bool tells_nodes(std::string_view path) const override { return path.starts_with("groups."); }
+  [[nodiscard]] std::size_t nodes() const override {
+    std::size_t n = 0;
+    for (const auto& g : o_.groups) {
+      try {
+        for (const std::size_t h : traffic::parse_hosts(g.hosts)) n = std::max(n, h + 1);
+      } catch (const traffic::pattern_error&) {  // check() tells
+      }
+    }
+    return n;
+  }
+
+  void check(const system_config& machine, std::uint64_t seed, const folder_lookup& folder_of) override {
+    for (auto& f : o_.flows) {
+      const std::string path = "flows." + f.name + ".";
+      f.options.size = traffic::located(f.options.size, folder_of(path + "size"));
+      f.options.gap = traffic::located(f.options.gap, folder_of(path + "gap"));
+    }
+    traffic::machine_limits limits;
+    limits.link_rate = machine.link.rate.bits_per_second;
+    const auto& driver = machine.nodes.front().driver;
+    limits.post_cost = driver.post_wqe + driver.post_segment + driver.poll_cqe;
+    limits.max_inline = machine.nodes.front().hca.command_unit.max_inline;
+    plan_ = traffic::make_plan(o_, limits, seed, folder_of);
+  }
+
+  void run(run_context& context) override {
+    step_line line;
+    auto& engine = context.make<traffic::engine>(context.build(), plan_, context.seed(), context.parts(),
+                                                 [&line](const std::string& text) { line.show(text); });
+    engine.start();
+    context.start();
+    line.clear();
+    for (std::size_t i = 0; i < plan_.flows.size(); ++i) {
+      if (const std::string& why = engine.records()[i].failure(); !why.empty())
+        context.fail(fmt::format("flow {}: {}", plan_.flows[i].name, why));
+    }
+    context.check(engine.finished(), "not every host came to the end of its traffic");
+    const traffic::measured_traffic m{plan_, engine.records(), engine.begin(), engine.end()};
+    traffic::report(m, context.result());
+    std::ofstream rates(context.folder() / "rates.csv");
+    traffic::write_rates(m, rates);
+    for (const auto& [host, busy] : engine.software_busy()) {
+      context.resource(fmt::format("node{}.host", host), "software", busy,
+                       "share of the time that the busiest posting thread did not wait");
+    }
+  }
+
+ private:
+  traffic::traffic_options o_ = traffic::traffic_options::example();
+  bool groups_named_ = false;
+  bool flows_named_ = false;
+  traffic::plan plan_;
+};
+
+const testbench_registration<traffic_testbench> registers_traffic;
+
+}  // namespace
+}  // namespace hcasim
