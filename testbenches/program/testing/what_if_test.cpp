@@ -260,6 +260,7 @@ TEST_F(what_if_program, the_documentation_says_what_each_run_is_judged_by) {
                                                    {"on_demand", "--pages 16 --takes 4"},
                                                    {"peer_direct --part takings", "--times 3"},
                                                    {"rkey_reuse", "--length '512 KiB'"},
+                                                   {"schedule", "--size '64 KiB'"},
                                                    {"send_fallback", "--messages 40"}};
   const std::string page = file_content(fs::path(places::source) / "docs/explain.md");
   std::istringstream lines(page.substr(page.find("### What a run is judged by")));
@@ -277,7 +278,7 @@ TEST_F(what_if_program, the_documentation_says_what_each_run_is_judged_by) {
       names += fmt::format("{}`{}`", names.empty() ? "" : ", ", h["name"].get<std::string>());
     EXPECT_EQ(names, m[2].str()) << m[1];
   }
-  EXPECT_EQ(rows, 9U);
+  EXPECT_EQ(rows, 12U);
 }
 
 TEST_F(what_if_program, refuses_knobs_that_cannot_be_relieved) {
