@@ -20,7 +20,7 @@ struct buffer_options {
   registration way = registration::cached;
   std::uint32_t cached = 64;   // registrations that are kept, 1 or more
   std::uint32_t buffers = 16;  // that messages use in turn; there are more while all of them are in use
-  std::uint64_t bytes = 4096;  // of each
+  std::uint64_t bytes = 4096;  // of each; a schedule with larger messages makes them larger
 };
 
 struct buffer_counts {

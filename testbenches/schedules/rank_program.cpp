@@ -81,6 +81,14 @@ class rank_program final : public message_port::listener {
   message_port* port_ = nullptr;
 };
 
+// Every buffer holds the largest message.
+run_options with_buffers(run_options o, const schedule& s) {
+  for (const rank_schedule& r : s.ranks) {
+    for (const operation& i : r.operations) o.port.buffers.bytes = std::max(o.port.buffers.bytes, i.bytes);
+  }
+  return o;
+}
+
 class whole_run {
  public:
   whole_run(const schedule& s, const run_options& o, run_result& r) : what(s), options(o), result(r), all(s.ranks.size()) {

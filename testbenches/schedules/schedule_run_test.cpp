@@ -48,7 +48,7 @@ TEST_P(ways, carry_every_message_of_an_all_to_all) {
   run_options o{.times = times};
   o.port.eager = eager;
   o.port.way = way;
-  o.port.buffers = {.way = registered, .cached = 2, .buffers = 4, .bytes = 20'480};
+  o.port.buffers = {.way = registered, .cached = 2, .buffers = 4};
   const outcome r = run(s, o);
   ASSERT_TRUE(r.result.ok);
   EXPECT_EQ(r.result.times, times);

@@ -53,7 +53,6 @@ class schedule_testbench final : public testbench {
     refuse_what_cannot_matter();
     make_schedule(context.config().nodes.size());
     run_.port.mtu = static_cast<kit::ibv_mtu>(static_cast<int>(mtu_) + 1);
-    run_.port.buffers.bytes = std::max<std::uint64_t>(largest_message(), 4096);
     run_.parts = context.parts();
     run_.keep_times = !flows_.empty();
     if (run_.warm_up) ++run_.times;
@@ -108,13 +107,6 @@ class schedule_testbench final : public testbench {
       throw input_error(fmt::format("nodes: the schedule has {0} ranks, and there are {1} hosts; write nodes: {0}",
                                     schedule_.ranks.size(), hosts));
     }
-  }
-  [[nodiscard]] std::uint64_t largest_message() const {
-    std::uint64_t largest = 0;
-    for (const auto& r : schedule_.ranks) {
-      for (const auto& o : r.operations) largest = std::max(largest, o.bytes);
-    }
-    return largest;
   }
   [[nodiscard]] std::string deadlock(const sch::waiting_operations& waiting) const {
     std::string text;

@@ -83,7 +83,7 @@ TEST_F(traffic_description, errors_name_file_line_and_mend) {
   file(mixed);
   refused("t.yaml --set traffic.flows.mixd.size=64B",
           "--set traffic.flows.mixd.size=64B: traffic.flows.mixd: unknown key 'mixd'; did you mean 'mixed'?");
-  refused("t.yaml --set nodes=9", "nodes: of 9 hosts traffic would drive 4; write nodes: 4");
+  refused("t.yaml --set nodes=9", "nodes: there are 9 hosts, but traffic would drive only 4; write nodes: 4");
   refused("t.yaml --set nodes=3", "nodes: traffic needs 4 hosts, and there are 3; write nodes: 4");
   std::ofstream("t.yaml") << "testbench: traffic\ntraffic: {groups: {a: 0-1}}\n";
   refused("t.yaml",
