@@ -91,7 +91,8 @@ run_options with_buffers(run_options o, const schedule& s) {
 
 class whole_run {
  public:
-  whole_run(const schedule& s, const run_options& o, run_result& r) : what(s), options(o), result(r), all(s.ranks.size()) {
+  whole_run(const schedule& s, const run_options& o, run_result& r)
+      : what(s), options(with_buffers(o, s)), result(r), all(s.ranks.size()) {
     result.ranks.resize(s.ranks.size());
     addresses.resize(s.ranks.size());
     for (std::uint32_t i = 0; i < s.ranks.size(); ++i) ranks.push_back(std::make_unique<rank_program>(*this, i));

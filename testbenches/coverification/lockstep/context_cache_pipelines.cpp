@@ -95,7 +95,7 @@ void context_pipelines::go_on(item_stream& s) {
                                               &context_pipelines::evictions,   &context_pipelines::drops};
   (this->*all[r_.below(std::size(all))])();
   begin();
-  for (unsigned pairs = 0; pairs < 3; ++pairs) pair_of_twins();
+  for (unsigned pairs = 0; with_twins_ && pairs < 3; ++pairs) pair_of_twins();
 }
 
 void context_pipelines::pair_of_twins() {

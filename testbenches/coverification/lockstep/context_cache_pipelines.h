@@ -17,7 +17,8 @@ namespace hcasim::lockstep {
 
 class context_pipelines {
  public:
-  explicit context_pipelines(random_stream& r) : r_(r) {}
+  // With twins between them, whose misses take longer, or without.
+  context_pipelines(random_stream& r, bool twins) : r_(r), with_twins_(twins) {}
   void warm_up(item_stream& s);
   void go_on(item_stream& s);
 
@@ -53,6 +54,7 @@ class context_pipelines {
   void pair_of_twins();
 
   random_stream& r_;
+  const bool with_twins_;
   context_twins twins_{busy_sets};
   item_stream* to_ = nullptr;
   std::uint64_t time_ = 0;

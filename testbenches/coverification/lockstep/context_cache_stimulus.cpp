@@ -93,18 +93,22 @@ class context_generator {
   [[nodiscard]] unsigned cycles_to(std::uint32_t index) const {
     return memory_cycles(base_ + std::uint64_t{index} * entry_bytes_);
   }
-  // An entry comes while many requests for one entry of the twin set are answered.
+  // Entries of each way come while many requests for one entry of the twin set are answered.
   void crowd_beside(item_stream& s) {
-    constexpr unsigned crowd = 10;
+    constexpr unsigned crowd = 12;
     const auto wanted = static_cast<std::uint32_t>(r_.next() >> 32);
     const std::uint32_t set = twin_of(wanted & 63);
-    std::uint32_t beside = 0;
-    for (unsigned tries = 0; tries < 100; ++tries) {
-      beside = static_cast<std::uint32_t>(r_.next() >> 32) / 64 * 64 + set;
-      if (cycles_to(beside) + crowd > cycles_to(wanted) + 1 && cycles_to(beside) + 1 < cycles_to(wanted)) break;
-    }
     for (unsigned n = 0; n < crowd; ++n) s.push_back(make_item(context_item::fetch, n == 0 ? 60 : 0, 1, wanted, 0));
-    s.push_back(make_item(context_item::fetch, 0, 1, beside, 0));
+    const unsigned first = cycles_to(wanted);
+    for (unsigned asked = crowd; asked < crowd + 4; ++asked) {
+      std::uint32_t beside = 0;
+      unsigned comes = 0;
+      for (unsigned tries = 0; tries < 100 && (comes <= first || comes >= first + crowd); ++tries) {
+        beside = static_cast<std::uint32_t>(r_.next() >> 32) / 64 * 64 + set;
+        comes = asked + cycles_to(beside);
+      }
+      s.push_back(make_item(context_item::fetch, 0, 1, beside, 0));
+    }
   }
   // A read of an entry fails while an entry of the twin set is held and dropped.
   void fail_beside(item_stream& s) {
@@ -221,7 +225,7 @@ class context_generator {
   const options& o_;
   const std::uint32_t entry_bytes_;
   random_stream r_;
-  context_pipelines pipelines_{r_};
+  context_pipelines pipelines_{r_, o_.storms};
   std::uint32_t entries_ = 0;
   std::uint64_t base_ = 0;
   bool started_ = false;

@@ -59,7 +59,7 @@ std::vector<part> streams_of(const std::string& unit) {
   };
   if (rtl_of(unit) == "context_cache") {
     add(mode::random, false, 6'000, 1);
-    for (const std::string_view name : {"full", "random", "floods", "single"}) {
+    for (const std::string_view name : {"floods", "random", "full", "single"}) {
       for (const stream_kind& k : default_streams) {
         if (k.name != name) continue;
         const options o = with_stream({}, k, 100'000, false);

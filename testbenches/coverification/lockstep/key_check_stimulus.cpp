@@ -166,7 +166,7 @@ class generator {
       twins_.next(met_, r_);
     } else if (!o_.storms && what < 0.026) {
       meet_a_drain();
-    } else if (!o_.storms && what < 0.0267) {
+    } else if (!o_.storms && what < 0.0273) {
       twins_.next_of_epochs(met_, r_);
     }
   }
@@ -344,7 +344,7 @@ class generator {
   unsigned aimed_ = 0;
   bool again_ = false;  // `good_`, whose region has changed
   std::deque<item> met_;
-  key_twins twins_;
+  key_twins twins_{o_.requests};
   std::uint32_t drained_ = 0;
   unsigned drains_ = 0;  // drains in a row to come
   std::uint64_t made_ = 0;

@@ -370,7 +370,10 @@ void key_twins::next(std::deque<item>& to, random_stream& r) {
 }
 
 void key_twins::next_of_epochs(std::deque<item>& to, random_stream& r) {
-  const unsigned bit = 8 - epoch_turn_++ % 9;
+  // Long streams have the high bits once, before the others.
+  const std::uint32_t high = requests_ >= 50'000 ? 4 : requests_ >= 20'000 ? 2 : 0;
+  const unsigned bit = epoch_turn_ < high ? 9 + (epoch_turn_ + 1) % high : 8 - (epoch_turn_ - high) % 9;
+  ++epoch_turn_;
   key_fields f = make_key_twin(key_indices + epoch_turn_ % 24).ask;
   f.hold = static_cast<std::uint16_t>(200 + (3U << bit));
   to.push_back(pack(f));

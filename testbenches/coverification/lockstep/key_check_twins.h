@@ -25,6 +25,7 @@ key_twin make_key_twin(std::uint32_t number);
 
 class key_twins {
  public:
+  explicit key_twins(std::uint64_t requests) : requests_(requests) {}  // of the stream
   // Appends the items of the next pair.
   void next(std::deque<item>& to, random_stream& r);
   // Appends an access, and drains until its key's epoch differs in one bit from that of its reference.
@@ -33,6 +34,7 @@ class key_twins {
  private:
   void next_of_indices(std::deque<item>& to, random_stream& r);
 
+  const std::uint64_t requests_;
   std::uint32_t turn_ = 0;
   std::uint32_t index_turn_ = 0;
   std::uint32_t epoch_turn_ = 0;

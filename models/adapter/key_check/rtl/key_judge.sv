@@ -43,7 +43,7 @@ module key_judge (
           associated = mrc.qpn == access.qpn && mrc.extent == access.generation && (!window_2b || mrc.pd == access.pd);
         else if (mrc.kind == hca_pkg::MRC_ADDRESS_SPACE)
           associated = mrc.pd == access.pd && (mrc.qpn == hca_pkg::QPN_ANY || mrc.qpn == access.qpn);
-        else associated = mrc.pd == access.pd;
+        else associated = access.pd == mrc.pd;
       end
 
       permitted = (access.rights & ~mrc.access) == 32'd0;
