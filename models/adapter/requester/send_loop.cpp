@@ -5,8 +5,9 @@
 
 namespace hcasim {
 
+// The begin and the end of the loop leave the timer alone: a QP stays as live as it is.
 process send_loop::loop(send_qp& f, ps t) {
-  f.on(send_qp_event::loop_begins);
+  f.state = send_qp_table.step(f.state, send_qp_event::loop_begins);
   ++f.busy;
   while (f.may_go_on()) {
     send_operation* op = f.operations.at_number(f.cursor);
@@ -65,7 +66,7 @@ process send_loop::loop(send_qp& f, ps t) {
     ++f.busy;
     gather(f, *op, packet_index, ticket, pass, now() + clock_.cycles(config_.packet_latency));
   }
-  f.on(send_qp_event::loop_ends);
+  f.state = send_qp_table.step(f.state, send_qp_event::loop_ends);
   --f.busy;
   ended(f);
 }
