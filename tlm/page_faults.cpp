@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "tlm/base/delegate.h"
+
 namespace hcasim {
 
 void page_faults::note(request& r, const missing_page& p, std::uint32_t qpn, const void* owner, ps t) {
@@ -32,10 +34,7 @@ void page_faults::raise(const request& r, std::uint32_t qpn, ps t) {
   e.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(r.page.length, ~0U));
   e.flags = (r.page.write ? std::uint32_t{HCA_FAULT_WRITE} : 0U) | (remote_ ? std::uint32_t{HCA_FAULT_REMOTE} : 0U);
   e.qpn = qpn;
-  e.context = this;
-  e.on_response = [](void* self, transaction& done, ps) {
-    static_cast<page_faults*>(self)->pool_.put(static_cast<report&>(done));
-  };
+  call_on_response<&pool<report>::put>(e, &pool_);
   if (reports_.send(e, t) == tlm::TLM_COMPLETED) pool_.put(e);
 }
 

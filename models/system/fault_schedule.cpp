@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "models/system/faulty_units.h"
+#include "tlm/base/delegate.h"
 #include "tlm/rtl/shell.h"
 
 namespace hcasim {
@@ -49,13 +50,13 @@ fault_schedule::fault_schedule(const sc_core::sc_object& top, const std::vector<
 }
 
 void fault_schedule::plan(entry& e, ps when) {
-  queue_.at(when, {[](void* x) {
-                     auto& due = *static_cast<entry*>(x);
-                     due.self->queue_.disregard(-1);
-                     due.self->happen(due);
-                   },
-                   &e});
+  queue_.at(when, call_holder<&entry::self, &fault_schedule::fall_due>(e));
   queue_.disregard(1);
+}
+
+void fault_schedule::fall_due(entry& e) {
+  queue_.disregard(-1);
+  happen(e);
 }
 
 void fault_schedule::happen(entry& e) {

@@ -34,6 +34,7 @@ class fault_schedule {
     random_stream random;
   };
   void plan(entry& e, ps when);
+  void fall_due(entry& e);
   void happen(entry& e);
 
   event_queue& queue_ = event_queue::instance();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tlm/base/delegate.h"
 #include "tlm/base/event_alarm.h"
 
 namespace hcasim {
@@ -33,13 +34,13 @@ std::uint64_t watchdog::progress() const {
 }
 
 void watchdog::look_at_time_again() {
-  queue_.at(now() + most_.time / looks, {[](void* self) {
-                                           auto& due = *static_cast<watchdog*>(self);
-                                           due.queue_.disregard(-1);
-                                           due.look_at_time();
-                                         },
-                                         this});
+  queue_.at(now() + most_.time / looks, call<&watchdog::time_is_up>(this));
   queue_.disregard(1);
+}
+
+void watchdog::time_is_up() {
+  queue_.disregard(-1);
+  look_at_time();
 }
 
 void watchdog::look_at_time() {
@@ -52,8 +53,7 @@ void watchdog::look_at_time() {
 }
 
 void watchdog::look_at_events_again() {
-  call_after_events(std::max<std::uint64_t>(most_.events / looks, 1),
-                    {[](void* self) { static_cast<watchdog*>(self)->look_at_events(); }, this});
+  call_after_events(std::max<std::uint64_t>(most_.events / looks, 1), call<&watchdog::look_at_events>(this));
 }
 
 void watchdog::look_at_events() {

@@ -40,6 +40,7 @@ class watchdog {
   [[nodiscard]] std::uint64_t progress() const;
   void look_at_time();
   void look_at_time_again();
+  void time_is_up();
   void look_at_events();
   void look_at_events_again();
   // Ends the run if a request has waited since `begin`.

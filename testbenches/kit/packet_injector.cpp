@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include "tlm/base/delegate.h"
+
 namespace hcasim::kit {
 namespace {
 
@@ -86,7 +88,7 @@ void packet_injector::go_on() {
   posted_ = raging_;
   if (!raging_) return;
   if (packet* const p = next_()) put(*p);
-  queue_.at(now() + apart_, {[](void* self) { static_cast<packet_injector*>(self)->go_on(); }, this});
+  queue_.at(now() + apart_, call<&packet_injector::go_on>(this));
 }
 
 lone_requester::lone_requester(cpu& thread, node& on, packet_injector& f, std::uint32_t first_psn, bool signal_all)

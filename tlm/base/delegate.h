@@ -2,7 +2,9 @@
 //
 //   queue_.at(t, call<&my_unit::wake>(this));                         // void my_unit::wake()
 //   queue_.at(t, call_holder<&packet::holder, &my_unit::arrive>(p));  // void my_unit::arrive(packet&), of the unit p.holder
-//   on_response<&my_unit::on_taken>(r, this);                         // void my_unit::on_taken(report&[, ps])
+//   call_on_response<&my_unit::on_taken>(r, this);                         // void my_unit::on_taken(report&[, ps])
+//   call_on_response<&job::self, &my_unit::on_read>(r, j);                 // void my_unit::on_read(job&[, ps]), of the unit
+//   j.self
 #pragma once
 
 #include <type_traits>
@@ -19,6 +21,17 @@ template <class Owner, class Type>
 struct member<Type Owner::*> {
   using owner = Owner;
 };
+template <auto Pointer>
+using owner_of_member = typename member<decltype(Pointer)>::owner;
+
+template <auto Method, class Owner, class Item>
+void call_member(Owner& owner, Item& item, ps t) {
+  if constexpr (std::is_invocable_v<decltype(Method), Owner&, Item&, ps>) {
+    (owner.*Method)(item, t);
+  } else {
+    (owner.*Method)(item);
+  }
+}
 
 }  // namespace detail
 
@@ -30,28 +43,36 @@ action call(Owner* owner) {
 // Calls the method of an item's holder with the item; for callbacks that have more arguments, too.
 template <auto Holder, auto Method, class... More>
 void to_holder(void* item, More...) {
-  auto& held = *static_cast<typename detail::member<decltype(Holder)>::owner*>(item);
-  (static_cast<typename detail::member<decltype(Method)>::owner*>(held.*Holder)->*Method)(held);
+  auto& held = *static_cast<detail::owner_of_member<Holder>*>(item);
+  (static_cast<detail::owner_of_member<Method>*>(held.*Holder)->*Method)(held);
 }
 
 // Returns the action that calls a method of the item's holder, which a field of the item names.
 template <auto Holder, auto Method, class Item>
 action call_holder(Item& item) {
-  return {&to_holder<Holder, Method>, &item};
+  return {[](void* i) {
+            auto& held = *static_cast<Item*>(i);
+            detail::call_member<Method>(*static_cast<detail::owner_of_member<Method>*>(held.*Holder), held, now());
+          },
+          &item};
 }
 
 // Has the method called with the payload, and with the time if it takes one, when the payload is answered.
 template <auto Method, class Payload, class Owner>
-void on_response(Payload& p, Owner* owner) {
+void call_on_response(Payload& p, Owner* owner) {
   p.context = owner;
   p.on_response = [](void* o, auto& answered, ps t) {
-    auto& self = *static_cast<Owner*>(o);
-    auto& payload = static_cast<Payload&>(answered);
-    if constexpr (std::is_invocable_v<decltype(Method), Owner&, Payload&, ps>) {
-      (self.*Method)(payload, t);
-    } else {
-      (self.*Method)(payload);
-    }
+    detail::call_member<Method>(*static_cast<Owner*>(o), static_cast<Payload&>(answered), t);
+  };
+}
+
+// Has the method of the item's holder called with the item when the payload is answered.
+template <auto Holder, auto Method, class Payload, class Item>
+void call_on_response(Payload& p, Item& item) {
+  p.context = &item;
+  p.on_response = [](void* i, auto&, ps t) {
+    auto& held = *static_cast<Item*>(i);
+    detail::call_member<Method>(*static_cast<detail::owner_of_member<Method>*>(held.*Holder), held, t);
   };
 }
 

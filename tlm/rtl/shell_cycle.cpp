@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "tlm/base/delegate.h"
 #include "tlm/rtl/shell.h"
 
 namespace hcasim::rtl {
@@ -41,7 +42,7 @@ void shell::schedule(ps t) {
 void shell::wake_for_edge(ps t) {
   if (t == scheduled_) return;
   scheduled_ = t;
-  queue_.last(t, {[](void* self) { static_cast<shell*>(self)->wake(); }, this});
+  queue_.last(t, call<&shell::wake>(this));
 }
 
 // An edge that was scheduled for later and then for earlier is not looked at again.

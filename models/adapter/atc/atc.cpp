@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tlm/base/delegate.h"
+
 namespace hcasim {
 namespace {
 
@@ -198,16 +200,15 @@ void atc::refuse(access& a, ps t) {
   ++refused_;
   refused_probe_.pulse(1, t, clock_.period());
   a.payload().set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
-  queue_.at(std::max(t, now()), {[](void* x) {
-                                   auto& self = *static_cast<access*>(x);
-                                   atc& owner = *self.owner;
-                                   tlm::tlm_generic_payload& p = self.payload();
-                                   owner.end(self, now());
-                                   tlm::tlm_phase phase = tlm::BEGIN_RESP;
-                                   sc_core::sc_time delay = to_delay(now());
-                                   owner.engine->nb_transport_bw(p, phase, delay);
-                                 },
-                                 &a});
+  queue_.at(std::max(t, now()), call_holder<&access::owner, &atc::answer_refused>(a));
+}
+
+void atc::answer_refused(access& a) {
+  tlm::tlm_generic_payload& p = a.payload();
+  end(a, now());
+  tlm::tlm_phase phase = tlm::BEGIN_RESP;
+  sc_core::sc_time delay = to_delay(now());
+  engine->nb_transport_bw(p, phase, delay);
 }
 
 tlm::tlm_sync_enum atc::from_link(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {

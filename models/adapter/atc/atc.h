@@ -124,12 +124,14 @@ class atc : public unit, public faulty, private tlm::tlm_mm_interface {
   void leave(access& a, ps t);
   tlm::tlm_sync_enum send(access& a, tlm::tlm_phase& phase, sc_core::sc_time& delay);
   void end(access& a, ps t);
+  void answer_refused(access& a);
   void refuse(access& a, ps t);
 
   // Asks for translations and pages (translations.cpp).
   void join(access& a, ps t);
   void ask(lookup& l, ps t);
   void answered(own_payload& q, ps t);
+  void answered_later(own_payload& q);
   void without_right(lookup& l, ps t);
   void ask_page(lookup& l, ps t);
   void page_answered(std::uint16_t group, ats_response code, ps t);
@@ -148,6 +150,7 @@ class atc : public unit, public faulty, private tlm::tlm_mm_interface {
   own_payload& new_payload(tlm::tlm_command command, std::uint64_t address, unsigned bytes);
   void send_message(pcie_message kind, std::uint64_t address, std::uint16_t tag, std::uint8_t code, ps t);
   void message_left(const own_payload& q, ps t);
+  void message_left_later(own_payload& q);
   void free(tlm::tlm_generic_payload* p) override;
   void describe();
 

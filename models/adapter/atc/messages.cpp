@@ -4,6 +4,7 @@
 
 #include "models/adapter/atc/atc.h"
 #include "tlm/access.h"
+#include "tlm/base/delegate.h"
 
 namespace hcasim {
 
@@ -98,12 +99,12 @@ void atc::send_message(pcie_message kind, std::uint64_t address, std::uint16_t t
   sc_core::sc_time delay = to_delay(std::max(t, left_until_));  // behind the writes before it
   const tlm::tlm_sync_enum status = pcie->nb_transport_fw(q, phase, delay);
   if (status != tlm::TLM_COMPLETED && phase != tlm::BEGIN_RESP) return;
-  queue_.at(std::max(from_delay(delay), now()), {[](void* x) {
-                                                   auto& self = *static_cast<own_payload*>(x);
-                                                   self.from->message_left(self, now());
-                                                   self.release();
-                                                 },
-                                                 &q});
+  queue_.at(std::max(from_delay(delay), now()), call_holder<&own_payload::from, &atc::message_left_later>(q));
+}
+
+void atc::message_left_later(own_payload& q) {
+  message_left(q, now());
+  q.release();
 }
 
 // A page request that the link or the IOMMU refuses has no other answer.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "models/adapter/atc/atc.h"
+#include "tlm/base/delegate.h"
 
 namespace hcasim {
 
@@ -53,12 +54,12 @@ void atc::ask(lookup& l, ps t) {
   sc_core::sc_time delay = to_delay(t);
   const tlm::tlm_sync_enum status = pcie->nb_transport_fw(q, phase, delay);
   if (status != tlm::TLM_COMPLETED && phase != tlm::BEGIN_RESP) return;
-  queue_.at(from_delay(delay), {[](void* x) {
-                                  auto& self = *static_cast<own_payload*>(x);
-                                  self.of->owner->answered(self, now());
-                                  self.release();
-                                },
-                                &q});
+  queue_.at(from_delay(delay), call_holder<&own_payload::from, &atc::answered_later>(q));
+}
+
+void atc::answered_later(own_payload& q) {
+  answered(q, now());
+  q.release();
 }
 
 void atc::answered(own_payload& q, ps t) {
@@ -108,11 +109,7 @@ void atc::without_right(lookup& l, ps t) {
   // The page was granted and is still missing: software gets some time.
   ++page_retries_;
   l.status = lookup::state::pauses;
-  queue_.at(std::max(t, now()) + config_.page_retry_delay, {[](void* x) {
-                                                              auto& self = *static_cast<lookup*>(x);
-                                                              self.owner->ask_page(self, now());
-                                                            },
-                                                            &l});
+  queue_.at(std::max(t, now()) + config_.page_retry_delay, call_holder<&lookup::owner, &atc::ask_page>(l));
 }
 
 void atc::ask_page(lookup& l, ps t) {

@@ -114,6 +114,12 @@ class command_unit : public unit, public faulty {
   void begin_access();
   template <class P>
   void call(initiator_socket<P>& port, P& p);
+  template <class P>
+  void on_answer(P&) {
+    answer_here_ = true;
+    wake(answered_);
+  }
+  void landed(posted_write& w);
   void order(initiator_socket<control_request>& port, std::uint32_t qpn, control_op op, bool notify = false,
              bool shared = false);
   void set_qp_page(std::uint32_t qpn, control_op op, std::uint32_t uar);

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "models/adapter/command_unit/command_unit.h"
+#include "tlm/base/delegate.h"
 
 namespace hcasim {
 
@@ -19,12 +20,7 @@ void command_unit::begin_access() {
 template <class P>
 void command_unit::call(initiator_socket<P>& port, P& p) {
   answer_here_ = false;
-  p.context = this;
-  p.on_response = [](void* self, transaction&, ps) {
-    auto& me = *static_cast<command_unit*>(self);
-    me.answer_here_ = true;
-    wake(me.answered_);
-  };
+  call_on_response<&command_unit::on_answer<P>>(p, this);
   ps t = t_;
   if (port.send(p, t) == tlm::TLM_ACCEPTED) {
     asked_ = &port;
@@ -63,14 +59,7 @@ int command_unit::dma_write(std::uint64_t address, const void* from, std::uint32
   w.bytes_copy.assign(static_cast<const std::byte*>(from), static_cast<const std::byte*>(from) + bytes);
   w.data = w.bytes_copy.data();
   w.owner = this;
-  w.context = &w;
-  w.on_response = [](void* landed, transaction&, ps) {
-    auto& write = *static_cast<posted_write*>(landed);
-    command_unit& me = *write.owner;
-    me.write_failed_ |= write.failed;
-    me.writes_.put(write);
-    if (--me.writes_in_flight_ == 0) wake(me.answered_);
-  };
+  call_on_response<&posted_write::owner, &command_unit::landed>(w, w);
   ++writes_in_flight_;
   ps t = t_;
   if (dma.send(w, t) == tlm::TLM_COMPLETED) {
@@ -80,6 +69,12 @@ int command_unit::dma_write(std::uint64_t address, const void* from, std::uint32
   }
   const bool failed = std::exchange(write_failed_, false);
   return failed ? -1 : 0;
+}
+
+void command_unit::landed(posted_write& w) {
+  write_failed_ |= w.failed;
+  writes_.put(w);
+  if (--writes_in_flight_ == 0) wake(answered_);
 }
 
 void command_unit::dma_fence() {

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "models/adapter/completion/completion.h"
+#include "tlm/base/delegate.h"
 
 namespace hcasim {
 
@@ -168,10 +169,7 @@ void completion::post(dma_source source, std::uint64_t address, const void* byte
   p.data = p.buffer.data();
   p.failed = false;
   std::memcpy(p.buffer.data(), bytes, n);
-  p.context = this;
-  p.on_response = [](void* self, transaction& x, ps at) {
-    static_cast<completion*>(self)->landed(static_cast<posted&>(x), at);
-  };
+  call_on_response<&completion::landed>(p, this);
   posted_level_.set(posted_.in_use(), now());
   posted_probe_.set(posted_.in_use(), now());
   if (dma.send(p, t) == tlm::TLM_COMPLETED) landed(p, t);

@@ -2,6 +2,8 @@
 
 #include <bit>
 
+#include "tlm/base/delegate.h"
+
 namespace hcasim {
 
 context_cache::context_cache(const sc_core::sc_module_name& name, const context_cache_config& config, const clock_domain& clock,
@@ -113,7 +115,7 @@ tlm::tlm_sync_enum context_cache::handle(context_request& r, tlm::tlm_phase phas
 void context_cache::released(std::size_t slot) {
   if (leaving(slots_[slot].life)) wake(*drop_of(tags_[slot] - 1));
   if (stalled_count_ > 0) poke();
-  if (area_change_) queue_.soon({[](void* self) { static_cast<context_cache*>(self)->progress(); }, this});
+  if (area_change_) queue_.soon(call<&context_cache::progress>(this));
 }
 
 tlm::tlm_sync_enum context_cache::slow(context_request& r, ps& t) {

@@ -126,6 +126,7 @@ class context_cache : public unit, public faulty {
 
   void released(std::size_t slot);
   void poke();
+  void on_poke();
   void progress();
   void retry_stalled();
   [[nodiscard]] bool gated() const;

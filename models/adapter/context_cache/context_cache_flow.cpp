@@ -1,5 +1,6 @@
 // Fetches, write-backs and drops while requests wait, and the order in which these go on.
 #include "models/adapter/context_cache/context_cache.h"
+#include "tlm/base/delegate.h"
 
 namespace hcasim {
 
@@ -78,13 +79,13 @@ void context_cache::retry_stalled() {
 void context_cache::poke() {
   if (poked_) return;
   poked_ = true;
-  queue_.at(now() + cycle_, {[](void* context) {
-                               context_cache& self = *static_cast<context_cache*>(context);
-                               self.poked_ = false;
-                               if (self.stalled_count_ > 0) self.retry_stalled();
-                               self.progress();
-                             },
-                             this});
+  queue_.at(now() + cycle_, call<&context_cache::on_poke>(this));
+}
+
+void context_cache::on_poke() {
+  poked_ = false;
+  if (stalled_count_ > 0) retry_stalled();
+  progress();
 }
 
 void context_cache::progress() {

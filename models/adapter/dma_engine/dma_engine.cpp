@@ -11,6 +11,7 @@
 #include "models/adapter/dma_engine/dma_rules.h"
 #include "tlm/access.h"
 #include "tlm/base/border.h"
+#include "tlm/base/delegate.h"
 
 namespace hcasim {
 namespace {
@@ -218,15 +219,15 @@ void dma_engine::pump() {
   pumping_ = false;
 }
 
+void dma_engine::pump_now() {
+  next_pump_ = never;
+  pump();
+}
+
 void dma_engine::pump_at(ps t) {
   if (t >= next_pump_) return;
   next_pump_ = t;
-  queue_.at(t, {[](void* context) {
-                  auto& self = *static_cast<dma_engine*>(context);
-                  self.next_pump_ = never;
-                  self.pump();
-                },
-                this});
+  queue_.at(t, call<&dma_engine::pump_now>(this));
 }
 
 bool dma_engine::fits(const dma_job& w) const {

@@ -22,6 +22,7 @@
 #include "models/adapter/dma_engine/dma_rules.h"
 #include "models/adapter/dma_engine/icm_guard.h"
 #include "tlm/base/clock_domain.h"
+#include "tlm/base/delegate.h"
 #include "tlm/base/faults.h"
 #include "tlm/base/server.h"
 #include "tlm/base/unit.h"
@@ -78,11 +79,7 @@ class dma_engine : public unit, public faulty {
 
   template <auto Step, class T>
   void later(T& what, ps t) {
-    queue_.at(t, {[](void* x) {
-                    auto& due = *static_cast<T*>(x);
-                    (due.self->*Step)(due);
-                  },
-                  &what});
+    queue_.at(t, call_holder<&T::self, Step>(what));
   }
   void enqueue(dma_job& j);
   void start_atomic(dma_job& j);
@@ -93,6 +90,7 @@ class dma_engine : public unit, public faulty {
   void enqueue_write(dma_job& j);
   void pump();
   void pump_at(ps t);
+  void pump_now();
   [[nodiscard]] bool fits(const dma_job& w) const;
   void issue_read(completer& c);
   void issue_write();

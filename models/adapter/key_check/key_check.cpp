@@ -3,6 +3,8 @@
 #include <string>
 #include <utility>
 
+#include "tlm/base/delegate.h"
+
 namespace hcasim {
 
 key_check::key_check(const sc_core::sc_module_name& name, const key_check_config& config, const clock_domain& clock)
@@ -254,12 +256,7 @@ void key_check::resume() {
   while (missing_ == 0 && !behind_.empty()) {
     if (pipe_.free_at() > now()) {
       if (std::exchange(turn_asked_, true)) return;
-      queue_.at(pipe_.free_at(), {[](void* context) {
-                                    auto& self = *static_cast<key_check*>(context);
-                                    self.turn_asked_ = false;
-                                    self.resume();
-                                  },
-                                  this});
+      queue_.at(pipe_.free_at(), call<&key_check::take_turn>(this));
       return;
     }
     check& c = behind_.pop();
@@ -269,6 +266,11 @@ void key_check::resume() {
     retire(c);
     target_socket<key_request>::respond(r, t);
   }
+}
+
+void key_check::take_turn() {
+  turn_asked_ = false;
+  resume();
 }
 
 void key_check::note_references(ps t) {
@@ -299,12 +301,12 @@ void key_check::release(key_request& r, ps t) {
   }
   second_reference& s = seconds_.get();
   s = {this, r.region(), std::exchange(r.parent_epoch, 0), nullptr};
-  queue_.at(std::max(t, now()) + cycle_, {[](void* context) {
-                                            second_reference& given = *static_cast<second_reference*>(context);
-                                            given.self->give(given.index, given.epoch, now());
-                                            given.self->seconds_.put(given);
-                                          },
-                                          &s});
+  queue_.at(std::max(t, now()) + cycle_, call_holder<&second_reference::self, &key_check::give_second>(s));
+}
+
+void key_check::give_second(second_reference& s) {
+  give(s.index, s.epoch, now());
+  seconds_.put(s);
 }
 
 tlm::tlm_sync_enum key_check::handle_control(key_request& r, tlm::tlm_phase phase, ps& t) {
@@ -333,17 +335,16 @@ void key_check::on_epoch_drained(std::uint32_t index, ps t) {
       others.push(d);
       continue;
     }
-    queue_.at(std::max(t, now()), {[](void* context) {
-                                     drain& done = *static_cast<drain*>(context);
-                                     key_check& self = *done.self;
-                                     key_request& r = *done.request;
-                                     self.drain_wait_.add(now() - done.arrived);
-                                     self.drains_.put(done);
-                                     target_socket<key_request>::respond(r, now());
-                                   },
-                                   &d});
+    queue_.at(std::max(t, now()), call_holder<&drain::self, &key_check::answer_drain>(d));
   }
   draining_ = others;
+}
+
+void key_check::answer_drain(drain& d) {
+  key_request& r = *d.request;
+  drain_wait_.add(now() - d.arrived);
+  drains_.put(d);
+  target_socket<key_request>::respond(r, now());
 }
 
 void key_check::register_statistics() {

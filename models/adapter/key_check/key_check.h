@@ -88,11 +88,14 @@ class key_check : public unit {
   void retire(check& c);
   void note_waiting();
   void resume();
+  void take_turn();
   std::uint64_t take(std::uint32_t index, ps t);
   void give(std::uint32_t index, std::uint64_t epoch, ps t);
+  void give_second(second_reference& s);
   void note_references(ps t);
   void release(key_request& r, ps t);
   void on_epoch_drained(std::uint32_t index, ps t);
+  void answer_drain(drain& d);
   void register_statistics();
 
   const key_check_config config_;

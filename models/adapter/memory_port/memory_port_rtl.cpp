@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "tlm/base/delegate.h"
+
 namespace hcasim {
 
 memory_port_rtl::memory_port_rtl(const sc_core::sc_module_name& name, const clock_domain& clock, rtl::design_factory make,
@@ -20,11 +22,7 @@ memory_port_rtl::memory_port_rtl(const sc_core::sc_module_name& name, const cloc
     a.self = this;
     a.tag = i;
     a.data = a.buffer.data();
-    a.context = &a;
-    a.on_response = [](void* context, transaction&, ps t) {
-      access& done = *static_cast<access*>(context);
-      done.self->on_response(done, t);
-    };
+    call_on_response<&access::self, &memory_port_rtl::on_response>(a, a);
   }
   in.on<&memory_port_rtl::handle>(this);
   req_.on_transfer = [this](const rtl::payload&, std::uint64_t, ps) { owe(1); };

@@ -3,6 +3,8 @@
 #include <string>
 #include <utility>
 
+#include "tlm/base/delegate.h"
+
 namespace hcasim {
 
 port::port(const sc_core::sc_module_name& module_name, const port_config& config, const clock_domain& clock, unsigned senders,
@@ -61,11 +63,7 @@ void port::take(lane& l, packet& p) {
   egress_use_.add(1, t);
   passing& r = passing_.get();
   r = {this, &p, &l, std::exchange(p.departed, {})};
-  queue_.at(t + clock_.cycles(config_.egress_latency), {[](void* c) {
-                                                          auto& due = *static_cast<passing*>(c);
-                                                          due.self->launch(due);
-                                                        },
-                                                        &r});
+  queue_.at(t + clock_.cycles(config_.egress_latency), call_holder<&passing::self, &port::launch>(r));
 }
 
 void port::launch(passing& r) {
@@ -82,11 +80,7 @@ void port::launch(passing& r) {
   if (p.header.dest_lid >= HCA_MULTICAST_LID) [[unlikely]]
     turn_around(p, t);
   p.waiter = {};
-  p.context = &r;
-  p.on_response = [](void* c, transaction&, ps at) {
-    auto& due = *static_cast<passing*>(c);
-    due.self->gone(due, at);
-  };
+  call_on_response<&passing::self, &port::gone>(p, r);
   if (link_out.send_ahead(p, t) == tlm::TLM_COMPLETED) gone(r, t);
 }
 
@@ -122,6 +116,7 @@ void port::sent(lane& l, ps t) {
 
 // Takes waiting packets in while there is room, senders in turns.
 void port::admit(lane& l) {
+  l.armed = never;
   while (l.waiting_packets != 0 && occupancy(l) < config_.egress_packets && egress_pipe_.free_at() <= now()) {
     while (l.queues[l.turn].empty()) l.turn = (l.turn + 1) % static_cast<unsigned>(l.queues.size());
     const waiting w = l.queues[l.turn].pop();
@@ -146,12 +141,7 @@ void port::admit_later(lane& l) {
   }
   if (when >= l.armed) return;
   l.armed = when;
-  queue_.at(when, {[](void* c) {
-                     auto& due = *static_cast<lane*>(c);
-                     due.armed = never;
-                     due.self->admit(due);
-                   },
-                   &l});
+  queue_.at(when, call_holder<&lane::self, &port::admit>(l));
 }
 
 tlm::tlm_sync_enum port::receive(packet& p, tlm::tlm_phase, ps& t) {
@@ -208,17 +198,9 @@ tlm::tlm_sync_enum port::deliver(packet& p, ps& t, lane* looped, bool copied) {
   h.copied = copied;
   h.since = never;
   p.waiter = {};
-  p.context = &h;
-  p.on_response = [](void* c, transaction& answered, ps at) {
-    auto& answer = *static_cast<held*>(c);
-    answer.self->consumed(answer, static_cast<packet&>(answered), at);
-  };
+  call_on_response<&held::self, &port::consumed>(p, h);
   h.p = &p;
-  queue_.at(t, {[](void* c) {
-                  auto& due = *static_cast<held*>(c);
-                  due.self->hand_over(due);
-                },
-                &h});
+  queue_.at(t, call_holder<&held::self, &port::hand_over>(h));
   return tlm::TLM_ACCEPTED;
 }
 
@@ -230,11 +212,12 @@ void port::hand_over(held& h) {
   held_level_.add(1, now());
   ingress_held_.set(held_level_.value(), now());
   ps t = now();
-  if ((response ? requester : responder).send(p, t) == tlm::TLM_COMPLETED) consumed(h, p, t);
+  if ((response ? requester : responder).send(p, t) == tlm::TLM_COMPLETED) consumed(h, t);
 }
 
 // A consumer has answered a packet kept in the receive buffer.
-void port::consumed(held& h, packet& p, ps t) {
+void port::consumed(held& h, ps t) {
+  packet& p = *h.p;
   const transaction upstream = h.upstream;
   lane* const looped = h.looped;
   const bool copied = h.copied;

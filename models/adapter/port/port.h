@@ -97,7 +97,7 @@ class port : public unit {
   [[nodiscard]] bool is_for_us(const packet& p) const;
   tlm::tlm_sync_enum deliver(packet& p, ps& t, lane* looped, bool copied = false);
   void hand_over(held& h);
-  void consumed(held& h, packet& p, ps t);
+  void consumed(held& h, ps t);
   void register_statistics();
 
   const port_config config_;

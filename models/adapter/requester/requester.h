@@ -1,35 +1,14 @@
-// The send side: turns WQEs into packets, retransmits lost RC packets (go-back-N), places READ and atomic responses, and
-// completes WQEs in order. RC packets are kept until they are acknowledged. UC and UD are done with a message when the last
-// byte of its last packet has left the adapter.
+// The send side: its sockets, and how its parts are joined. It turns WQEs into packets and completes them in order. RC packets
+// are kept until they are acknowledged.
 //
-// A missing page of an on-demand region stops sending of the QP until the driver has put it in. A response that finds its page
-// missing is dropped, and asked for again when the page is there. A page that cannot be had is LOC_PROT_ERR [E9].
-//
-// Errors: a bad L_Key is LOC_PROT_ERR, reported when every earlier message has completed. A NAK is the status it stands for,
-// silence is RETRY_EXC_ERR. Each puts the QP into ERR - of UC and UD only its send side, into SQE - and flushes the rest in
-// order [D.1, D.2].
+//   send_loop, packet_gather   WQEs to packets at the port
+//   response_intake            acknowledges, NAKs, and the data of READs and atomics
+//   retransmission             go-back-N and its timers
+//   send_completion            completions in order, and errors
 #pragma once
 
-#include "firmware/abi/context.h"
-#include "models/adapter/requester/requester_config.h"
-#include "models/adapter/requester/response_rules.h"
-#include "models/adapter/requester/send_qp_rules.h"
-#include "tlm/base/alarm.h"
-#include "tlm/base/clock_domain.h"
-#include "tlm/base/process.h"
-#include "tlm/base/record_table.h"
-#include "tlm/base/reorder.h"
-#include "tlm/base/ring.h"
-#include "tlm/base/server.h"
+#include "models/adapter/requester/response_intake.h"
 #include "tlm/base/unit.h"
-#include "tlm/base/wait.h"
-#include "tlm/context.h"
-#include "tlm/control.h"
-#include "tlm/memory_access.h"
-#include "tlm/packet.h"
-#include "tlm/page_faults.h"
-#include "tlm/work.h"
-#include "tlm/wqe.h"
 
 namespace hcasim {
 
@@ -53,194 +32,26 @@ class requester : public unit {
   ~requester() override;
 
   void list_waiting(waiting_list& list) const override;
-  [[nodiscard]] std::uint64_t completed() const override;
+  [[nodiscard]] std::uint64_t completed() const override { return counters_.completed(); }
 
  private:
-  // One WQE from its arrival to its CQE.
-  struct operation {
-    work_request* work = nullptr;
-    wqe_view view;
-    std::uint64_t number = 0;  // in its QP
-    std::uint32_t first_psn = 0;
-    std::uint32_t psns = 0;       // 0 = not started yet
-    std::uint32_t responses = 0;  // response packets placed (READ, atomic)
-    std::uint32_t pins = 0;       // gathers that still look at the WQE
-    std::uint8_t status = HCA_WC_SUCCESS;
-    bool completed = false;
-    bool departed = false;  // of UC and UD: its last packet is on the wire
-    ps arrived{0};
-
-    [[nodiscard]] std::uint32_t last_psn() const { return psn_add(first_psn, psns - 1); }
-  };
-  // The part of a context that packets and completions need, as of the last fetch.
-  struct settings {
-    settings() = default;
-    settings(const hca_qpc& q, std::uint32_t qpn)
-        : owner(owner_of(q, qpn)),
-          send_cqn(q.send_cqn),
-          dest_qpn(q.dest_qpn),
-          qkey(q.qkey),
-          dest_lid(q.dest_lid),
-          service_level(q.service_level),
-          transport(q.transport),
-          mtu_shift(q.mtu_shift),
-          retry_count(q.retry_count),
-          rnr_retry(q.rnr_retry),
-          timeout(q.timeout),
-          signal_all(q.signal_all != 0),
-          route(q.route) {}
-    access_owner owner;
-    std::uint32_t send_cqn = 0;
-    std::uint32_t dest_qpn = 0;
-    std::uint32_t qkey = 0;
-    std::uint16_t dest_lid = 0;
-    std::uint8_t service_level = 0;
-    std::uint8_t transport = 0;
-    std::uint8_t mtu_shift = 0;
-    std::uint8_t retry_count = 0;
-    std::uint8_t rnr_retry = 0;
-    std::uint8_t timeout = 0;
-    bool signal_all = false;
-    hca_route route{};
-
-    [[nodiscard]] bool unreliable() const { return hca_transport_reliable(transport) == 0; }
-  };
-  // One QP's send side. The fields that every packet needs come first and together: with thousands of QPs they are not in the
-  // host's caches.
-  struct alignas(64) send_qp {
-    send_qp(std::uint32_t n, requester* r)
-        : qpn(n),
-          timer({[](void* f) { static_cast<send_qp*>(f)->owner->on_timer(*static_cast<send_qp*>(f)); }, this}),
-          rnr_timer({[](void* f) { static_cast<send_qp*>(f)->owner->rested(*static_cast<send_qp*>(f)); }, this}),
-          owner(r) {}
-    std::uint32_t qpn;
-    send_qp_state state;
-    bool pumping = false;  // these three: true = the coroutine runs
-    bool emitting = false;
-    bool serving = false;
-    std::uint32_t busy = 0;  // coroutines that use this QP
-    std::uint32_t pass = 0;  // counts go-backs: packets of an older pass are not sent
-    settings qp;
-    ring<operation*> operations;
-    std::uint64_t cursor = 0;         // operation to send next
-    std::uint32_t cursor_packet = 0;  // packet of it
-    std::uint32_t next_psn = 0;
-    std::uint32_t una_psn = 0;   // oldest PSN not acknowledged
-    std::uint32_t sent_psn = 0;  // behind the last one that was sent, or asked for
-    reorder_queue<packet> out;
-    ring<packet*> inbox;
-    std::uint32_t waiting = 0;     // gathers that wait for a page: not 0 while paging
-    std::uint64_t read_psns = 0;   // PSNs of responses that are still to come
-    std::uint64_t failed = ~0ULL;  // number of the first operation that failed locally
-    unsigned retries = 0;
-    unsigned rnr_retries = 0;
-    alarm timer;      // of the oldest PSN that is not acknowledged (RC)
-    alarm rnr_timer;  // of an RNR NAK
-    control_request* stopping = nullptr;
-    requester* owner;
-
-    void on(send_qp_event e) {
-      state = send_qp_table.step(state, e);
-      if (!is_live(state)) timer.clear();
-    }
-  };
-
-  // The port's token for the last packet of a message of UC or UD.
-  struct departure {
-    send_qp* of = nullptr;
-    std::uint64_t number = 0;  // of the operation
-  };
-
   tlm::tlm_sync_enum on_work(work_request& w, tlm::tlm_phase phase, ps& t);
-  tlm::tlm_sync_enum on_packet(packet& p, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum on_control(control_request& c, tlm::tlm_phase phase, ps& t);
-
-  // Sends packets (send.cpp).
-  process send_loop(send_qp& f, ps t);
-  process gather(send_qp& f, operation& op, std::uint32_t index, std::uint64_t ticket, std::uint32_t pass, ps t);
-  task<verdict> gather_payload(send_qp& f, operation& op, std::uint64_t offset, packet& p, ps& t);
-  task<verdict> gather_once(send_qp& f, operation& op, std::uint64_t offset, packet& p, missing_page& page, ps& t);
-  void fill_header(const send_qp& f, const operation& op, std::uint32_t index, packet& p);
-  void emit(send_qp& f);
-  void tell_departure(send_qp& f, packet& p);
-  void on_departure(send_qp& f, std::uint64_t number);
-  [[nodiscard]] static bool may_go_on(const send_qp& f);
-
-  // Takes responses (responses.cpp).
-  void arrive(packet& p);
-  process serve(send_qp& f);
-  response_action react(send_qp& f, const packet& p, ps t);
-  response_arrival arrival_of(send_qp& f, const packet& p);
-  response_place place_of(send_qp& f, std::uint32_t psn);
-  void on_nak(send_qp& f, const packet& p, ps t);
-  // Places the data of a response; true = the packet is held until its payload has landed.
-  task<bool> on_data(send_qp& f, packet& p, ps& t);
-  task<std::uint8_t> place(send_qp& f, operation& op, packet& p, memory_access::transfer& tr, ps& t);
-  process ask_again(send_qp& f, std::uint64_t number, missing_page page, ps t);
-  void release_packet(packet& p);
-  // Completes what a PSN acknowledges; false = a lost response was found and is asked for again.
-  bool progress_to(send_qp& f, std::uint32_t psn, ps t);
-  operation* operation_at(send_qp& f, std::uint32_t psn);
-
-  // Recovers from losses and errors (recovery.cpp).
-  void go_back(send_qp& f, ps t);
-  void retry(send_qp& f, ps t);
-  void restart_timer(send_qp& f, ps t);
-  void on_timer(send_qp& f);
-  void rest_for(send_qp& f, ps t, std::uint8_t timer);
-  void rested(send_qp& f);
-  void end_rest(send_qp& f);
-  void complete(send_qp& f, std::uint8_t status, ps t);
-  void unpin(operation& op, ps t);
-  void fail_front(send_qp& f, std::uint8_t status, ps t);
-  process enter_error(send_qp& f, ps t);
-  void flush(send_qp& f, ps t);
-  process flush_when_known(send_qp& f, ps t);
-  void tell_queue(const send_qp& f);
-  // Completes operations without a response: NOPs, and the first failed one once it is the oldest.
-  void complete_in_order(send_qp& f, ps t);
-  void made_progress(send_qp& f, ps t);
-  void check_stopped(send_qp& f);
-  void report_cqe(const send_qp& f, const operation& op, std::uint8_t status, ps t);
+  static void start(send_qp& f);
+  static void resume(send_qp& f);
 
   const requester_config config_;
   const clock_domain clock_;
-  packet_pool& packet_pool_;
-  const std::uint16_t lid_;
-  const hca_gid gid_;
+  requester_counters counters_;
+  requester_signals shown_;
   memory_access memory_;
   page_faults faults_;
-  credits buffers_;
-  server message_engine_;
-  server packet_engine_;
-  server response_engine_;
-  record_table<send_qp> send_qps_;
-  send_qp strangers_{0, this};  // takes the packets for QPs that were never started: no trace of them stays
-  pool<operation> operations_;
-  pool<departure> departures_;
-  pool<report> report_pool_;
-  pool<control_request> control_pool_;
-
-  counter messages_;
-  counter packets_sent_;
-  counter payload_sent_;
-  counter payload_received_;
-  counter acknowledges_;
-  counter naks_;
-  counter rnr_naks_;
-  counter go_backs_;
-  counter timeouts_;
-  counter discarded_;
-  counter errors_;
-  counter flushed_;
-  std::uint64_t advances_ = 0;  // times that a QP's oldest outstanding PSN moved on
-  histogram latency_;
-  probe psn_probe_;
-  probe valid_probe_;
-  probe qpn_probe_;
-  probe opcode_probe_;
-  probe in_flight_probe_;
-  probe buffers_probe_;
+  packet_gather gather_;
+  send_completion completion_;
+  send_loop sending_;
+  retransmission repeats_;
+  send_records records_;
+  response_intake responses_;
 };
 
 }  // namespace hcasim

@@ -4,11 +4,11 @@
 namespace hcasim {
 
 void requester::list_waiting(waiting_list& list) const {
-  const bool full = buffers_.available() == 0;
+  const bool full = sending_.buffers().available() == 0;
   ps oldest = never;
-  send_qps_.each([&](const send_qp& f) {
+  records_.qps.each([&](const send_qp& f) {
     if (f.operations.empty()) return;
-    const operation& op = *f.operations.front();
+    const send_operation& op = *f.operations.front();
     if (op.pins != 0) oldest = std::min(oldest, op.arrived);
     waiting_note n{.kind = "work request",
                    .text = std::string(wqe_opcode_name(op.view.control.opcode)) + " of " + std::to_string(op.view.length) +
@@ -42,16 +42,13 @@ void requester::list_waiting(waiting_list& list) const {
   });
   if (full && oldest != never) {
     list.add({.kind = "packet buffers",
-              .text = std::to_string(buffers_.total()) + " in use, " + std::to_string(buffers_.waiting()) + " QPs want more",
+              .text = std::to_string(sending_.buffers().total()) + " in use, " + std::to_string(sending_.buffers().waiting()) +
+                      " QPs want more",
               .since = oldest,
               .at = spot("packet buffers"),
               .waits_for = {dma.target(), egress.target()}});
   }
   faults_.list_waiting(list, spot("page fault"), nearest("host"));
-}
-
-std::uint64_t requester::completed() const {
-  return latency_.count_ever() + flushed_.value() + errors_.value() + advances_;
 }
 
 }  // namespace hcasim

@@ -1,5 +1,5 @@
 // States of a QP's send side, and the events that change them. Positions in its queue (cursor, failed), PSNs and counters are
-// no part of the state, since any state may have them. Guards against the re-entry of coroutines are none either.
+// no part of the state, since any state may have them.
 #pragma once
 
 #include "tlm/base/state_table.h"
@@ -12,8 +12,9 @@ enum class send_qp_life : std::uint8_t { unread, sending, error_unread, error };
 
 // numbered: its PSNs are known, and go on when it leaves SQE. repeating: it went back since the last progress. resting: an RNR
 // NAK's timer runs. landing: a response found no page, and is asked for again. paging: gathers wait for pages. resumed: one of
-// them has its page; sending goes on when the gather ends. stopping: a stop is owed an answer. stopped: the stop was answered.
-enum class send_qp_mark : std::uint8_t { numbered, repeating, resting, landing, paging, resumed, stopping, stopped };
+// them has its page; sending goes on when the gather ends. looping: the send loop runs. stopping: a stop is owed an answer.
+// stopped: the stop was answered.
+enum class send_qp_mark : std::uint8_t { numbered, repeating, resting, landing, paging, resumed, looping, stopping, stopped };
 
 enum class send_qp_event : std::uint8_t {
   start,          // a new life of the QP
@@ -32,7 +33,9 @@ enum class send_qp_event : std::uint8_t {
   fails,                 // an error found here
   told_failed,           // by the responder, or by a command
   resume,                // SQE -> RTS
-  stop_later,            // coroutines use it
+  loop_begins,
+  loop_ends,
+  stop_later,  // coroutines use it
   stop_now,
   left,  // by the last coroutine
 };
@@ -45,7 +48,7 @@ using e = send_qp_event;
 using row = state_row<send_qp_life, send_qp_mark, send_qp_event>;
 
 // The marks of running coroutines of the QP: none of them outlasts a life.
-inline constexpr enum_set<send_qp_mark> in_use = {resting, landing, paging, resumed, stopping};
+inline constexpr enum_set<send_qp_mark> in_use = {resting, landing, paging, resumed, looping, stopping};
 inline constexpr enum_set<send_qp_mark> asked_to_stop = {stopping, stopped};
 inline constexpr enum_set<send_qp_mark> held = {resting, landing, paging, stopping, stopped};
 inline constexpr enum_set<send_qp_life> any_life = {unread, sending, error_unread, error};
@@ -83,12 +86,17 @@ inline constexpr row rows[] = {
      .in = {error_unread, error},
      .becomes = unread,
      .without = {resting, landing, repeating, stopping, stopped}},
+    {.event = e::loop_begins,
+     .in = {unread, sending},
+     .without = {resting, landing, paging, looping, stopping, stopped},
+     .sets = {looping}},
+    {.event = e::loop_ends, .in = any_life, .needs = {looping}, .clears = {looping}},
     {.event = e::stop_later, .in = any_life, .without = {stopping}, .sets = {stopping}, .clears = {stopped}},
     {.event = e::stop_now, .in = any_life, .without = in_use, .sets = {stopped}},
     {.event = e::left,
      .in = any_life,
      .needs = {stopping},
-     .without = {resting, landing, paging, resumed},
+     .without = {resting, landing, paging, resumed, looping},
      .sets = {stopped},
      .clears = {stopping}},
 };
@@ -96,13 +104,17 @@ inline constexpr row rows[] = {
 }  // namespace send_qp_table_rows
 
 inline constexpr auto send_qp_table = make_state_table(
-    state_names<4, 8, 19>{
+    state_names<4, 9, 21>{
         .record = "send_qp",
         .lives = {"unread", "sending", "error_unread", "error"},
-        .marks = {"numbered", "repeating", "resting", "landing", "paging", "resumed", "stopping", "stopped"},
-        .events = {"start", "context_read", "settings_read", "progress", "go_back", "rnr_nak", "rnr_over", "response_faults",
-                   "response_answered", "gather_faults", "gather_answered", "last_gather_answered", "gather_ends", "fails",
-                   "told_failed", "resume", "stop_later", "stop_now", "left"}},
+        .marks = {"numbered", "repeating", "resting", "landing", "paging", "resumed", "looping", "stopping", "stopped"},
+        .events = {"start",         "context_read",    "settings_read",
+                   "progress",      "go_back",         "rnr_nak",
+                   "rnr_over",      "response_faults", "response_answered",
+                   "gather_faults", "gather_answered", "last_gather_answered",
+                   "gather_ends",   "fails",           "told_failed",
+                   "resume",        "loop_begins",     "loop_ends",
+                   "stop_later",    "stop_now",        "left"}},
     send_qp_table_rows::rows);
 
 using send_qp_state = decltype(send_qp_table)::state;

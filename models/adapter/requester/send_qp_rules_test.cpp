@@ -21,7 +21,7 @@ TEST(send_qp_rules, impossible_states_are_not_reached) {
     // Marks of RC alone end before the settings are read anew.
     EXPECT_TRUE(s.life == sending || s.life == error || !s.any({repeating, resting, landing}));
     // A stop is answered when no coroutine is left, and once.
-    EXPECT_FALSE(s.has(stopped) && s.any({resting, landing, paging, resumed, stopping}));
+    EXPECT_FALSE(s.has(stopped) && s.any({resting, landing, paging, resumed, looping, stopping}));
     // A new life forgets the old one.
     if (send_qp_table.possible(s, send_qp_event::start)) {
       EXPECT_EQ(send_qp_table.step(s, send_qp_event::start), send_qp_state{});
@@ -32,6 +32,8 @@ TEST(send_qp_rules, impossible_states_are_not_reached) {
     }
     EXPECT_EQ(send_qp_table.possible(s, send_qp_event::context_read), may_send(s));
     EXPECT_TRUE(is_live(s) || !may_send(s));
+    // One loop sends at a time, and begins when the next packet may go.
+    EXPECT_EQ(send_qp_table.possible(s, send_qp_event::loop_begins), may_send(s) && !s.has(looping));
     // Error and stop can always come; a life that was stopped can always be begun anew.
     EXPECT_TRUE(send_qp_table.possible(s, send_qp_event::told_failed));
     EXPECT_TRUE(s.has(stopping) || send_qp_table.possible(s, send_qp_event::stop_later));
@@ -47,6 +49,7 @@ TEST(send_qp_rules, a_stop_is_always_answered) {
     if (s.has(landing)) s = send_qp_table.step(s, send_qp_event::response_answered);
     if (s.has(paging)) s = send_qp_table.step(s, send_qp_event::last_gather_answered);
     if (s.has(resumed)) s = send_qp_table.step(s, send_qp_event::gather_ends);
+    if (s.has(looping)) s = send_qp_table.step(s, send_qp_event::loop_ends);
     if (s.has(stopping)) s = send_qp_table.step(s, send_qp_event::left);
     EXPECT_TRUE(s.has(stopped));
   }

@@ -110,7 +110,7 @@ task<receive_queues::taken> receive_queues::take_from(shared_queue& s, receive_q
     t = std::max(t, now());
   }
   s.on(shared_queue_event::take_begins);
-  s.enter();
+  s.line.enter();
   taken next;
   context_request ctx;
   ctx.index = s.number;
@@ -138,7 +138,7 @@ task<receive_queues::taken> receive_queues::take_from(shared_queue& s, receive_q
   }
   s.on(shared_queue_event::take_ends);
   s.takers.wake_one(event_queue::instance());
-  s.leave();
+  s.line.leave();
   co_return next;
 }
 

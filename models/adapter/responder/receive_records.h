@@ -1,4 +1,4 @@
-// The QPs and SRQs that the responder knows. Both have numbers of one range: a number is an SRQ's from its start to its stop.
+// The QPs and SRQs that the responder knows. Both have numbers of one range, and each number has a record among the QPs.
 #pragma once
 
 #include "firmware/abi/context.h"
@@ -17,15 +17,15 @@ struct receive_records {
     return c ? *c : strangers;
   }
   [[nodiscard]] bool is_stranger(const receive_qp& c) const { return &c == &strangers; }
-  // Returns the SRQ of this number until it is stopped; null = the number is a QP's.
+  // Returns the SRQ that was last started under this number; null = the number is a QP's.
   [[nodiscard]] shared_queue* srq(std::uint32_t number) const {
     shared_queue* const s = srqs.find(number);
-    return s && !s->state.has(shared_queue_mark::stopped) ? s : nullptr;
+    return s && s->state.life != shared_queue_life::ended ? s : nullptr;
   }
   // Returns the SRQ of this number; null = there is none, or a command stops it.
   [[nodiscard]] shared_queue* live_srq(std::uint32_t number) const {
-    shared_queue* const s = srqs.find(number);
-    return s && !asked_to_stop(s->state) ? s : nullptr;
+    shared_queue* const s = srq(number);
+    return s && !asked_to_stop(s->line.state) ? s : nullptr;
   }
   // Returns whether the SRQ of an XRC target has ended: another SRQ may have its number now, and another CQ the number of its
   // CQ.

@@ -52,8 +52,8 @@ void receive_reports::raise(std::uint32_t type, std::uint32_t number, std::uint6
 
 void receive_reports::send(report& r, ps t) {
   r.waiter = {};
-  on_response<&receive_reports::taken>(r, this);
-  if (port_.send(r, t) == tlm::TLM_COMPLETED) taken(r);
+  call_on_response<&pool<report>::put>(r, &pool_);
+  if (port_.send(r, t) == tlm::TLM_COMPLETED) pool_.put(r);
 }
 
 }  // namespace hcasim

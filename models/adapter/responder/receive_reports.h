@@ -20,7 +20,6 @@ class receive_reports {
 
  private:
   void send(report& r, ps t);
-  void taken(report& r) { pool_.put(r); }
 
   initiator_socket<report>& port_;
   const receive_records& records_;

@@ -13,7 +13,7 @@ task<bool> request_execution::handle(receive_qp& c, packet& p, ps& t) {
   co_await qpc_.request(ctx, t);
   if (ctx.failed) {
     ++counters_.dropped;
-    if (!records_.is_stranger(c)) parts_.errors.report_unreadable(c, t);
+    if (!records_.is_stranger(c) && !records_.srq(c.qpn)) parts_.errors.report_unreadable(c, t);
     co_return false;
   }
   auto& q = ctx.as<hca_qpc>();

@@ -80,7 +80,6 @@ tlm::tlm_sync_enum responder::on_control(control_request& r, tlm::tlm_phase, ps&
 
 // Returns whether the stop is answered at once.
 bool responder::stop(control_request& r) {
-  if (shared_queue* const s = records_.srq(r.number)) return s->stop(r);
   receive_qp& c = records_.qps.make(r.number);
   faults_.cancel(&c);
   return c.stop(r);
@@ -88,6 +87,7 @@ bool responder::stop(control_request& r) {
 
 void responder::start(std::uint32_t qpn) {
   receive_qp& c = records_.qps.make(qpn);
+  if (shared_queue* const s = records_.srq(qpn)) s->on(shared_queue_event::end);
   c.on(receive_qp_event::start);
   c.posted.end = 0;
   c.posted.count = 0;
@@ -99,7 +99,8 @@ void responder::start(std::uint32_t qpn) {
 }
 
 void responder::start_shared(std::uint32_t number) {
-  shared_queue& s = records_.srqs.make(number);
+  start(number);
+  shared_queue& s = records_.srqs.make(number, records_.qps.make(number));
   s.on(shared_queue_event::start);
   ++s.life;
   s.posted.end = 0;

@@ -90,7 +90,7 @@ void response_sender::emit(receive_qp& c) {
     ps t = std::max(at, now());
     p.waiter = {};
     p.on_response = nullptr;
-    if (buffered) on_response<&response_sender::taken>(p, this);
+    if (buffered) call_on_response<&response_sender::taken>(p, this);
     if (egress_.send(p, t) == tlm::TLM_COMPLETED && buffered) buffers_.give();
   });
 }

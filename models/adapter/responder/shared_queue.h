@@ -16,15 +16,20 @@ struct xrc_domain {
   std::uint32_t life = 0;  // of the SRQ; 0 = it has not been looked up
 };
 
-struct shared_queue : stoppable<shared_queue_table> {
-  explicit shared_queue(std::uint32_t n) : number(n) {}
+// The record of its number says whether the SRQ is being stopped, counts its coroutines, and drops packets sent to the number.
+struct shared_queue {
+  shared_queue(std::uint32_t n, receive_qp& of_number) : number(n), line(of_number) {}
 
   std::uint32_t number;
+  receive_qp& line;
+  shared_queue_state state;
   std::uint32_t life = 0;  // how often it was started
   receive_ring posted;
   std::uint16_t usable = 0;  // WQEs of the list, from the next one on, posted at the time of the read
   wait_list takers;          // QPs that wait for the list
   xrc_domain domain;
+
+  void on(shared_queue_event e) { state = shared_queue_table.step(state, e); }
 };
 
 }  // namespace hcasim

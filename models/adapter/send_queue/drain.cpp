@@ -1,5 +1,6 @@
 // SQD: no WQE is begun any more, and the driver learns when the begun ones are complete.
 #include "models/adapter/send_queue/send_queue.h"
+#include "tlm/base/delegate.h"
 
 namespace hcasim {
 
@@ -73,10 +74,7 @@ void send_queue::tell_drained(scheduled_qp& q, ps t) {
   r.number = q.qpn;
   r.operation = 0;
   r.waiter = {};
-  r.context = this;
-  r.on_response = [](void* self, transaction& done, ps) {
-    static_cast<send_queue*>(self)->report_pool_.put(static_cast<report&>(done));
-  };
+  call_on_response<&pool<report>::put>(r, &report_pool_);
   if (reports.send(r, t) == tlm::TLM_COMPLETED) report_pool_.put(r);
 }
 

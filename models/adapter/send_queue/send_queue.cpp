@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "models/adapter/send_queue/protection_changes.h"
+#include "tlm/base/delegate.h"
 #include "tlm/operation.h"
 #include "tlm/wqe.h"
 
@@ -267,10 +268,7 @@ void send_queue::issue(scheduled_qp& q, ps t) {
     opcode_probe_.set(c.opcode, at);
     blocked_probe_.set(0, at);
     w.waiter = {};
-    w.context = this;
-    w.on_response = [](void* self, transaction& done, ps when) {
-      static_cast<send_queue*>(self)->on_complete(static_cast<work_request&>(done), when);
-    };
+    call_on_response<&send_queue::on_complete>(w, this);
     if (work.send(w, at) == tlm::TLM_COMPLETED) on_complete(w, at);
   }
   q.issuing = false;

@@ -105,6 +105,7 @@ class device {
   int bring_up(cpu& c);
   void take_care(cpu& c);
   void call_for_care();
+  void look();
   void look_later();
   void poll_health(cpu& c);
   void recover(cpu& c);

@@ -2,6 +2,7 @@
 #include "firmware/abi/pci_config.h"
 #include "models/driver/device/access.h"
 #include "models/driver/device/device.h"
+#include "tlm/base/delegate.h"
 
 namespace hcasim::driver {
 
@@ -55,18 +56,18 @@ void device::fail() {
   }
 }
 
+void device::look() {
+  event_queue::instance().disregard(-1);
+  if (given_up_) return;
+  look_due_ = true;
+  call_for_care();
+}
+
 // Looks never keep a simulation going.
 void device::look_later() {
   if (config_.health_period <= 0_ps) return;
   event_queue& queue = event_queue::instance();
-  queue.at(now() + config_.health_period, {[](void* self) {
-                                             event_queue::instance().disregard(-1);
-                                             auto& due = *static_cast<device*>(self);
-                                             if (due.given_up_) return;
-                                             due.look_due_ = true;
-                                             due.call_for_care();
-                                           },
-                                           this});
+  queue.at(now() + config_.health_period, call<&device::look>(this));
   queue.disregard(1);
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tlm/base/delegate.h"
+
 namespace hcasim::testing {
 
 fake_adapter::fake_adapter(const sc_core::sc_module_name& n, host& h, const fw_limits& limits)
@@ -52,7 +54,7 @@ void fake_adapter::control_write(std::uint64_t offset, std::uint64_t value, ps t
   most_outstanding = std::max(most_outstanding, pi_ - ci_);
   if (busy_ || !answers) return;
   busy_ = true;
-  queue_.at(t + command_time, {[](void* self) { static_cast<fake_adapter*>(self)->execute_next(); }, this});
+  queue_.at(t + command_time, call<&fake_adapter::execute_next>(this));
 }
 
 void fake_adapter::execute_next() {
@@ -74,7 +76,7 @@ void fake_adapter::execute_next() {
   dma_write(at, std::as_bytes(std::span(&c, 1)));
   busy_ = ++ci_ != pi_;
   if (busy_) {
-    queue_.at(now() + command_time, {[](void* self) { static_cast<fake_adapter*>(self)->execute_next(); }, this});
+    queue_.at(now() + command_time, call<&fake_adapter::execute_next>(this));
   }
 }
 

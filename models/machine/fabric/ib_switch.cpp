@@ -3,6 +3,7 @@
 #include <string>
 
 #include "models/machine/fabric/link.h"
+#include "tlm/base/delegate.h"
 
 namespace hcasim {
 namespace {
@@ -180,11 +181,7 @@ void ib_switch::send(output& o, lane& l) {
   const queued& q = l.queue.front();
   packet& p = *q.p;
   p.waiter = {};
-  p.context = &l;
-  p.on_response = [](void* c, transaction&, ps at) {
-    auto& waiting = *static_cast<lane*>(c);
-    waiting.self->sent(waiting, at);
-  };
+  call_on_response<&lane::self, &ib_switch::sent>(p, l);
   ++forwarded_;
   ++o.packets;
   o.bytes += q.bytes;
@@ -241,15 +238,15 @@ void ib_switch::moved(const queued& q) {
   packets_.put(original);
 }
 
+void ib_switch::wake(output& o) {
+  o.armed = never;
+  arbitrate(o);
+}
+
 void ib_switch::arm(output& o, ps when) {
   if (when >= o.armed) return;
   o.armed = when;
-  queue_.at(when, {[](void* c) {
-                     auto& due = *static_cast<output*>(c);
-                     due.armed = never;
-                     due.self->arbitrate(due);
-                   },
-                   &o});
+  queue_.at(when, call_holder<&output::self, &ib_switch::wake>(o));
 }
 
 void ib_switch::register_statistics(output& o) {

@@ -90,6 +90,7 @@ class ib_switch : public unit {
   void leave(lane& l);
   void admit(lane& l);
   void arm(output& o, ps when);
+  void wake(output& o);
   void register_statistics(output& o);
 
   const switch_config config_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "tlm/base/delegate.h"
+
 namespace hcasim {
 namespace {
 
@@ -152,6 +154,10 @@ bool link::swallow() {
   return true;
 }
 
+void link::end_of_fault() {
+  if (--down_ == 0) set_up(true);
+}
+
 void link::inject(std::size_t kind, const fault_request& r) {
   const std::string_view what = link_fault_kinds.at(kind).name;
   const ps length = r.length > 0_ps ? r.length : config_.retraining;
@@ -160,11 +166,7 @@ void link::inject(std::size_t kind, const fault_request& r) {
     disturbed_ = true;
   } else if (what == "link_down") {
     if (down_++ == 0) set_up(false);
-    queue_.at(now() + length, {[](void* self) {
-                                 auto& l = *static_cast<link*>(self);
-                                 if (--l.down_ == 0) l.set_up(true);
-                               },
-                               this});
+    queue_.at(now() + length, call<&link::end_of_fault>(this));
   } else if (config_.buffer != 0) {
     for (unsigned end = 0; end < 2; ++end) {
       for (unsigned vl = 0; vl < config_.virtual_lanes; ++vl) {
@@ -191,11 +193,7 @@ void link::launch(unsigned end, unsigned vl, packet& p, std::uint32_t blocks, ps
   p.last_bit = last;
   flight& f = flights_.get();
   f = {this, &p, end, vl, blocks};
-  queue_.at(early_[1 - end] ? first : last, {[](void* c) {
-                                               auto& arriving = *static_cast<flight*>(c);
-                                               arriving.self->arrive(arriving);
-                                             },
-                                             &f});
+  queue_.at(early_[1 - end] ? first : last, call_holder<&flight::self, &link::arrive>(f));
 }
 
 void link::corrupt(direction& d, packet& p) const {
@@ -213,11 +211,7 @@ void link::corrupt(direction& d, packet& p) const {
 void link::arrive(flight& f) {
   packet& p = *f.p;
   p.waiter = {};
-  p.context = &f;
-  p.on_response = [](void* c, transaction&, ps t) {
-    auto& held = *static_cast<flight*>(c);
-    held.self->received(held, t);
-  };
+  call_on_response<&flight::self, &link::received>(p, f);
   ps t = now();
   if (out[1 - f.end].send_ahead(p, t) == tlm::TLM_COMPLETED) received(f, t);
 }
@@ -255,18 +249,18 @@ void link::serve(unsigned end, unsigned vl) {
   }
 }
 
+void link::on_credits(const lane_event& e) {
+  directions_[e.end].lanes[e.vl].armed = never;
+  serve(e.end, e.vl);
+}
+
 // Serves the lane when the credits for its oldest packet are back, if the time is known.
 void link::wake_for_credits(unsigned end, unsigned vl) {
   lane& l = directions_[end].lanes[vl];
   const ps when = credits_at(l, blocks_of(*l.queue.front().p));
   if (when >= l.armed) return;
   l.armed = when;
-  queue_.at(when, {[](void* c) {
-                     const auto& e = *static_cast<lane_event*>(c);
-                     e.self->directions_[e.end].lanes[e.vl].armed = never;
-                     e.self->serve(e.end, e.vl);
-                   },
-                   &lane_events_[end * config_.virtual_lanes + vl]});
+  queue_.at(when, call_holder<&lane_event::self, &link::on_credits>(lane_events_[end * config_.virtual_lanes + vl]));
 }
 
 void link::register_statistics(unsigned end) {

@@ -109,6 +109,8 @@ class link : public unit, public faulty {
   void received(flight& f, ps t);
   void serve(unsigned end, unsigned vl);
   void wake_for_credits(unsigned end, unsigned vl);
+  void on_credits(const lane_event& e);
+  void end_of_fault();
   [[nodiscard]] ps credits_at(const lane& l, std::uint32_t blocks) const;
   void register_statistics(unsigned end);
 

@@ -5,6 +5,7 @@
 
 #include "tlm/access.h"
 #include "tlm/base/border.h"
+#include "tlm/base/delegate.h"
 
 namespace hcasim {
 
@@ -47,11 +48,11 @@ host::~host() = default;
 void host::inject(std::size_t, const fault_request& r) {
   ++exhausted_;
   memory_.set_exhausted(true);
-  queue_.at(now() + (r.length > 0_ps ? r.length : 100_us), {[](void* x) {
-                                                              auto& self = *static_cast<host*>(x);
-                                                              self.memory_.set_exhausted(--self.exhausted_ != 0);
-                                                            },
-                                                            this});
+  queue_.at(now() + (r.length > 0_ps ? r.length : 100_us), call<&host::end_exhaustion>(this));
+}
+
+void host::end_exhaustion() {
+  memory_.set_exhausted(--exhausted_ != 0);
 }
 
 void host::run(const std::string& name, std::function<void(cpu&)> program) {
@@ -76,13 +77,14 @@ tlm::tlm_sync_enum host::memory_access(tlm::tlm_generic_payload& p, tlm::tlm_pha
   }
   coming& c = coming_.get();
   c = {this, &p};
-  queue_.at(from_delay(delay), {[](void* x) {
-                                  const coming arrived = *static_cast<coming*>(x);
-                                  arrived.self->coming_.put(*static_cast<coming*>(x));
-                                  arrived.self->answer_burst(*arrived.payload);
-                                },
-                                &c});
+  queue_.at(from_delay(delay), call_holder<&coming::self, &host::arrive>(c));
   return tlm::TLM_ACCEPTED;
+}
+
+void host::arrive(coming& c) {
+  tlm::tlm_generic_payload& p = *c.payload;
+  coming_.put(c);
+  answer_burst(p);
 }
 
 void host::answer_burst(tlm::tlm_generic_payload& p) {
@@ -276,11 +278,7 @@ void host::issue(mmio_access& a, ps t) {
   mmio_probe_.pulse(write ? 1 : 2, t, write ? config_.mmio_write_cost : config_.mmio_read_cost);
   if (t <= now()) return leave(a);
   a.self = this;
-  queue_.at(t, {[](void* x) {
-                  auto& due = *static_cast<mmio_access*>(x);
-                  due.self->leave(due);
-                },
-                &a});
+  queue_.at(t, call_holder<&mmio_access::self, &host::leave>(a));
 }
 
 void host::leave(mmio_access& a) {

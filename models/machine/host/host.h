@@ -116,6 +116,8 @@ class host : public unit, public faulty, private tlm::tlm_mm_interface {
 
   tlm::tlm_sync_enum memory_access(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);
   ps move_burst(tlm::tlm_generic_payload& p);
+  void end_exhaustion();
+  void arrive(coming& c);
   void answer_burst(tlm::tlm_generic_payload& p);
   unsigned memory_debug(tlm::tlm_generic_payload& p);
   tlm::tlm_sync_enum interrupt(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);

@@ -1,7 +1,6 @@
 // Registers and the command queue.
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "models/machine/iommu/iommu.h"
 
@@ -62,23 +61,8 @@ void iommu::write_register(std::uint32_t offset, std::uint64_t value) {
       tail_ = static_cast<std::uint32_t>(value);
       if (!executing_) execute_commands();
       break;
-    case IOMMU_REG_PAGES:
-      pages_base_ = value;
-      break;
-    case IOMMU_REG_PAGES_SIZE:
-      pages_size_ = static_cast<std::uint32_t>(value);
-      pages_head_ = pages_tail_ = 0;
-      break;
-    case IOMMU_REG_PAGES_HEAD:
-      if (static_cast<std::uint32_t>(value) - pages_head_ > pages_tail_ - pages_head_) break;  // a wild value
-      pages_head_ = static_cast<std::uint32_t>(value);
-      pages_queued_.set(pages_tail_ - pages_head_, now());
-      pages_probe_.set(pages_tail_ - pages_head_, now());
-      break;
-    case IOMMU_REG_PAGES_VECTOR:
-      pages_vector_ = static_cast<std::uint32_t>(value);
-      break;
     default:
+      page_requests_.write_register(offset, value);
       break;
   }
 }
@@ -95,24 +79,14 @@ std::uint64_t iommu::read_register(std::uint32_t offset) const {
       return queue_base_;
     case IOMMU_REG_QUEUE_SIZE:
       return queue_log_;
-    case IOMMU_REG_PAGES:
-      return pages_base_;
-    case IOMMU_REG_PAGES_SIZE:
-      return pages_size_;
-    case IOMMU_REG_PAGES_HEAD:
-      return pages_head_;
-    case IOMMU_REG_PAGES_TAIL:
-      return pages_tail_;
-    case IOMMU_REG_PAGES_VECTOR:
-      return pages_vector_;
     case IOMMU_REG_FAULTS:
-      return faults_.value();
+      return fault_log_.faults.value();
     case IOMMU_REG_FAULT_ADDRESS:
-      return fault_address_;
+      return fault_log_.address;
     case IOMMU_REG_FAULT_INFO:
-      return fault_info_;
+      return fault_log_.info;
     default:
-      return 0;
+      return page_requests_.read_register(offset);
   }
 }
 
@@ -133,7 +107,7 @@ process iommu::execute_commands() {
     iommu_command c{};
     ps t = now();
     const std::uint64_t at = queue_base_ + (head_ & ((1U << queue_log_) - 1)) * sizeof c;
-    const bool reached = access_memory(false, at, &c, sizeof c, t);
+    const bool reached = tables_.access(false, at, &c, sizeof c, t);
     co_await later{queue_, t};
     ++head_;
     ++commands_;
@@ -147,37 +121,24 @@ process iommu::execute_commands() {
         ++r.generation;
         r.state = context_state::unknown;
         invalidate(r, 0, ~std::uint64_t{0});
-        free_lost(r.id);
+        device_invalidations_.free_lost(r.id);
         break;
-      case IOMMU_CMD_INVALIDATE_DEVICE: {
-        while (free_tag() == ats_tags && tags_asked()) co_await drained{tag_waiter_};
-        ++device_invalidations_;
-        const unsigned tag = free_tag();
-        if (tag == ats_tags) {  // all lost: no device there answers
-          timed_out_ = true;
-          break;
-        }
-        tags_[tag] = {device_invalidation::state::asked, r.id, now()};
-        tags_asked_.add(1, now());
-        tags_probe_.set(tags_asked_.value(), now());
-        wake_at(tag_timer_, now() + config_.invalidation_timeout);  // the timer stays with the oldest invalidation
-        send_to_device(r.id, pcie_message::invalidate, static_cast<std::uint16_t>(tag), 0, c.address);
+      case IOMMU_CMD_INVALIDATE_DEVICE:
+        while (device_invalidations_.full()) co_await device_invalidations_.changed();
+        device_invalidations_.begin(r.id, c.address);
         break;
-      }
       case IOMMU_CMD_PAGE_RESPONSE:
-        ++page_responses_;
-        send_to_device(r.id, pcie_message::page_response, static_cast<std::uint16_t>(c.value % ats_groups),
-                       static_cast<std::uint8_t>(c.bytes), 0);
+        page_requests_.respond(r.id, static_cast<std::uint16_t>(c.value % ats_groups), static_cast<std::uint8_t>(c.bytes));
         break;
       case IOMMU_CMD_WAIT: {
         const ps begin = now();
-        while (tags_asked()) co_await drained{tag_waiter_};
-        if (std::exchange(timed_out_, false)) c.value |= IOMMU_WAIT_TIMEOUT;
+        while (device_invalidations_.any()) co_await device_invalidations_.changed();
+        if (device_invalidations_.take_timeout()) c.value |= IOMMU_WAIT_TIMEOUT;
         drain_before_ = sequence_;
         if (older_than(drain_before_)) co_await drained{draining_};
         invalidation_time_.add(now() - begin);
         t = now();
-        access_memory(true, c.address, &c.value, sizeof c.value, t);
+        tables_.access(true, c.address, &c.value, sizeof c.value, t);
         co_await later{queue_, t};
         break;
       }

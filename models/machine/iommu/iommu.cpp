@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tlm/access.h"
+#include "tlm/base/delegate.h"
 
 namespace hcasim {
 
@@ -30,8 +31,8 @@ iommu::iommu(const sc_core::sc_module_name& name, const iommu_config& config, st
   sc_core::sc_spawn_options on_timer;
   on_timer.spawn_method();
   on_timer.dont_initialize();
-  on_timer.set_sensitivity(&tag_timer_);
-  sc_core::sc_spawn([this] { expire(); }, sc_core::sc_gen_unique_name("tag_timer"), &on_timer);
+  on_timer.set_sensitivity(&device_invalidations_.timer);
+  sc_core::sc_spawn([this] { device_invalidations_.expire(); }, sc_core::sc_gen_unique_name("tag_timer"), &on_timer);
   describe();
 }
 
@@ -181,11 +182,7 @@ void iommu::pump(requester& r, ps t) {
 void iommu::resume_access(access& a, ps t) {
   a.going = true;
   a.ready = std::max({a.ready, t, now()});
-  queue_.at(a.ready, {[](void* x) {
-                        auto& self = *static_cast<access*>(x);
-                        self.owner->answer(self);
-                      },
-                      &a});
+  queue_.at(a.ready, call_holder<&access::owner, &iommu::answer>(a));
 }
 
 void iommu::answer(access& a) {
@@ -223,11 +220,7 @@ void iommu::answer(access& a) {
 }
 
 void iommu::record_fault(const access& a) {
-  ++faults_;
-  ++fault_kinds_[a.fault];
-  fault_address_ = a.address;
-  fault_info_ = a.from->id | std::uint64_t{a.fault} << 16 | (a.payload->is_write() ? std::uint64_t{1} << 31 : 0);
-  fault_probe_.pulse(a.fault, now(), config_.hit_latency);
+  fault_log_.record(a.fault, a.from->id, a.address, a.payload->is_write(), config_.hit_latency);
 }
 
 bool iommu::older_than(std::uint64_t sequence) const {

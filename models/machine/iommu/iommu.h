@@ -26,7 +26,9 @@
 #include <vector>
 
 #include "firmware/abi/iommu.h"
+#include "models/machine/iommu/device_invalidations.h"
 #include "models/machine/iommu/iommu_config.h"
+#include "models/machine/iommu/page_requests.h"
 #include "tlm/ats.h"
 #include "tlm/base/fifo.h"
 #include "tlm/base/page_cache.h"
@@ -38,7 +40,7 @@
 
 namespace hcasim {
 
-class iommu : public unit, private tlm::tlm_mm_interface {
+class iommu : public unit {
  public:
   tlm_utils::simple_target_socket_optional<iommu, 64> devices{"devices"};
   tlm_utils::simple_target_socket_optional<iommu, 64> messages{"messages"};
@@ -57,8 +59,6 @@ class iommu : public unit, private tlm::tlm_mm_interface {
   }
 
  private:
-  static constexpr unsigned fault_kinds = 8;
-
   struct requester;
   struct walk;
   // A burst or message that could not go on in the call.
@@ -98,21 +98,6 @@ class iommu : public unit, private tlm::tlm_mm_interface {
     ps begin{0};
     std::vector<access*> waiting;
     walk* next = nullptr;
-  };
-  // To a device.
-  struct device_message : tlm::tlm_generic_payload {
-    pcie_extension extension;
-    std::uint64_t body = 0;
-
-    device_message() = default;
-    ~device_message() override { clear_extension(&extension); }
-    device_message(const device_message&) = delete;
-    device_message& operator=(const device_message&) = delete;
-  };
-  struct device_invalidation {
-    enum class state : std::uint8_t { free, asked, lost } status = state::free;
-    std::uint32_t requester = 0;
-    ps sent{0};
   };
   // Goes on at `when`, never inside the call.
   struct later {
@@ -155,23 +140,12 @@ class iommu : public unit, private tlm::tlm_mm_interface {
   static unsigned right_to(bool write) { return write ? unsigned{IOMMU_PTE_WRITE} : unsigned{IOMMU_PTE_READ}; }
   [[nodiscard]] static unsigned needed_by(const access& a);
   void take_message(requester& r, const pcie_extension& e, std::uint64_t address);
-  void take_page_request(requester& r, std::uint64_t address, std::uint32_t group, std::uint32_t flags);
-  void raise_pages();
-  void send_to_device(std::uint32_t to, pcie_message kind, std::uint16_t tag, std::uint8_t code, std::uint64_t body);
-  [[nodiscard]] unsigned free_tag() const;
-  [[nodiscard]] bool tags_asked() const;
-  void free_one(std::uint16_t tag, std::uint32_t from);
-  void free_lost(std::uint32_t of);
-  void expire();
-  void free(tlm::tlm_generic_payload* p) override;
 
   // Walks tables (walk.cpp).
   process load_context(requester& r, ps t);
   void begin(walk& w, ps t);
   process run(walk& w);
   void finish(walk& w, iommu_fault fault, const page_cache::entry& leaf, ps t);
-  // Accesses host memory by physical address; sets `t` to the time of the end. False = the memory could not be reached.
-  bool access_memory(bool write, std::uint64_t address, void* data, unsigned bytes, ps& t);
 
   // Serves registers and commands (commands.cpp).
   void write_register(std::uint32_t offset, std::uint64_t value);
@@ -184,6 +158,11 @@ class iommu : public unit, private tlm::tlm_mm_interface {
   const iommu_config config_;
   const std::uint64_t base_;
   std::vector<requester> requesters_;
+  host_tables tables_{memory};
+  fault_log fault_log_;
+  device_messages device_messages_{mmio};
+  device_invalidations device_invalidations_{config_, device_messages_, fault_log_};
+  page_requests page_requests_{tables_, interrupts, device_messages_};
   server port_;
   page_cache tlb_;
   // The tables of level 0, 1, 2, which hold the entries of a page, of a 2 MiB and of a 1 GiB page.
@@ -205,30 +184,15 @@ class iommu : public unit, private tlm::tlm_mm_interface {
   bool executing_ = false;
   std::coroutine_handle<> draining_;
   std::uint64_t drain_before_ = 0;
-  pool<device_message> device_messages_;
-  std::array<device_invalidation, ats_tags> tags_;
-  std::coroutine_handle<> tag_waiter_;
-  bool timed_out_ = false;
-  sc_core::sc_event tag_timer_;
-  std::uint64_t pages_base_ = 0;
-  std::uint32_t pages_size_ = 0;  // as the register has it
-  std::uint32_t pages_head_ = 0;
-  std::uint32_t pages_tail_ = 0;
-  std::uint32_t pages_vector_ = 0;
-  std::uint64_t fault_address_ = 0;
-  std::uint64_t fault_info_ = 0;
 
   counter bursts_, hits_, passed_, walks_begun_, merged_, order_waits_, evictions_, dropped_, poisoned_, invalidations_,
       commands_;
-  counter contexts_read_, faults_;
-  counter translation_requests_, translated_, device_invalidations_, timeouts_, page_requests_, page_overflows_,
-      page_responses_;
-  std::array<counter, fault_kinds> fault_kinds_;
+  counter contexts_read_;
+  counter translation_requests_, translated_;
   std::array<counter, IOMMU_LEVELS> reads_;
-  histogram walk_time_, wait_time_, invalidation_time_, device_invalidation_time_;
-  level walkers_busy_, waiting_, tags_asked_, pages_queued_;
-  probe valid_probe_, address_probe_, hit_probe_, walkers_probe_, level_probe_, waiting_probe_, fault_probe_;
-  probe kind_probe_, tags_probe_, pages_probe_;
+  histogram walk_time_, wait_time_, invalidation_time_;
+  level walkers_busy_, waiting_;
+  probe valid_probe_, address_probe_, hit_probe_, walkers_probe_, level_probe_, waiting_probe_, kind_probe_;
 };
 
 }  // namespace hcasim

@@ -3,8 +3,8 @@
 namespace hcasim {
 
 void iommu::describe() {
-  static constexpr const char* kinds[fault_kinds] = {"none",  "context", "not_mapped", "not_writable",
-                                                     "table", "crosses", "ats",        "timeout"};
+  static constexpr const char* kinds[fault_log::kinds] = {"none",  "context", "not_mapped", "not_writable",
+                                                          "table", "crosses", "ats",        "timeout"};
   stats_.add("bursts", "1", "reads and writes of devices", bursts_);
   stats_.add("hits", "1", "bursts whose translation the IOTLB had", hits_);
   stats_.add("passed", "1", "bursts of requesters whose addresses are physical", passed_);
@@ -23,22 +23,22 @@ void iommu::describe() {
   stats_.add("commands", "1", "commands executed", commands_);
   stats_.add("translation_requests", "1", "translation requests of devices", translation_requests_);
   stats_.add("translated", "1", "bursts of addresses that the device had translated", translated_);
-  stats_.add("device_invalidations", "1", "ranges that devices were told to forget", device_invalidations_);
-  stats_.add("timeouts", "1", "of those, given up", timeouts_);
-  stats_.add("page_requests", "1", "page requests put into the queue", page_requests_);
-  stats_.add("page_overflows", "1", "page requests that found no room, or no queue", page_overflows_);
+  stats_.add("device_invalidations", "1", "ranges that devices were told to forget", device_invalidations_.begun);
+  stats_.add("timeouts", "1", "of those, given up", device_invalidations_.timeouts);
+  stats_.add("page_requests", "1", "page requests put into the queue", page_requests_.requests);
+  stats_.add("page_overflows", "1", "page requests that found no room, or no queue", page_requests_.overflows);
   stats_.add("page_responses", "1", "groups of page requests answered, those without software's help included",
-             page_responses_);
-  stats_.add("faults", "1", "bursts refused", faults_);
-  for (unsigned k = 1; k < fault_kinds; ++k) {
-    stats_.add(std::string("faults_") + kinds[k], "1", std::string("bursts refused: ") + kinds[k], fault_kinds_[k]);
+             page_requests_.responses);
+  stats_.add("faults", "1", "bursts refused", fault_log_.faults);
+  for (unsigned k = 1; k < fault_log::kinds; ++k) {
+    stats_.add(std::string("faults_") + kinds[k], "1", std::string("bursts refused: ") + kinds[k], fault_log_.of_kind[k]);
   }
   stats_.add("walk_time", "ps", "from a walk's start to its end", walk_time_);
   stats_.add("wait_time", "ps", "of bursts and messages: from their arrival until they go on", wait_time_);
   stats_.add("invalidation_time", "ps", "wait for the bursts before an invalidation", invalidation_time_);
-  stats_.add("device_invalidation_time", "ps", "from telling a device until it was done", device_invalidation_time_);
-  stats_.add("tags_asked", "1", "invalidations that devices are working on", tags_asked_, "tags");
-  stats_.add("pages_queued", "1", "page requests that software has not taken", pages_queued_, "pages");
+  stats_.add("device_invalidation_time", "ps", "from telling a device until it was done", device_invalidations_.time);
+  stats_.add("tags_asked", "1", "invalidations that devices are working on", device_invalidations_.asked, "tags");
+  stats_.add("pages_queued", "1", "page requests that software has not taken", page_requests_.queued, "pages");
   stats_.add("walkers_busy", "1", "walks in progress", walkers_busy_, "walkers");
   stats_.add("waiting", "1", "bursts and messages held", waiting_);
   stats_.busy_time("port_busy", "time the look-up port was busy", port_);
@@ -48,10 +48,10 @@ void iommu::describe() {
   signals_.add("walkers", 10, walkers_probe_);
   signals_.add("walk_level", 3, level_probe_, {"none", "leaf", "level_1", "level_2", "level_3"});
   signals_.add("waiting", 16, waiting_probe_);
-  signals_.add("fault", 3, fault_probe_, {kinds, kinds + fault_kinds});
+  signals_.add("fault", 3, fault_log_.shown, {kinds, kinds + fault_log::kinds});
   signals_.add("ats", 2, kind_probe_, {"none", "request", "translated", "message"});
-  signals_.add("tags", 6, tags_probe_);
-  signals_.add("pages", 16, pages_probe_);
+  signals_.add("tags", 6, device_invalidations_.shown);
+  signals_.add("pages", 16, page_requests_.shown);
 }
 
 }  // namespace hcasim

@@ -6,22 +6,12 @@
 
 namespace hcasim {
 
-bool iommu::access_memory(bool write, std::uint64_t address, void* data, unsigned bytes, ps& t) {
-  tlm::tlm_generic_payload p;
-  set_access(p, write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND, address, data, bytes);
-  tlm::tlm_phase phase = tlm::BEGIN_REQ;
-  sc_core::sc_time delay = to_delay(now());
-  memory->nb_transport_fw(p, phase, delay);
-  t = from_delay(delay);
-  return p.get_response_status() == tlm::TLM_OK_RESPONSE;
-}
-
 process iommu::load_context(requester& r, ps t) {
   co_await queue_.until(t);
   iommu_context c{};
   ++contexts_read_;
   const std::uint32_t generation = r.generation;
-  const bool reached = access_memory(false, contexts_ + r.id * sizeof c, &c, sizeof c, t);
+  const bool reached = tables_.access(false, contexts_ + r.id * sizeof c, &c, sizeof c, t);
   co_await later{queue_, t};
   if (r.generation == generation) {  // otherwise invalidated meanwhile
     r.root = c.root & IOMMU_PTE_ADDRESS;
@@ -86,7 +76,7 @@ process iommu::run(walk& w) {
     std::uint64_t entry = 0;
     ++reads_[level];
     level_probe_.set(level + 1, t);
-    const bool reached = access_memory(false, node + (w.address >> shift) % 512 * 8, &entry, sizeof entry, t);
+    const bool reached = tables_.access(false, node + (w.address >> shift) % 512 * 8, &entry, sizeof entry, t);
     co_await later{queue_, t};
     rights &= static_cast<unsigned>(entry);
     const bool page = level == 0 || (entry & IOMMU_PTE_LARGE);

@@ -26,6 +26,7 @@
 #include "models/machine/pcie/pcie_config.h"
 #include "models/machine/pcie/pcie_faults.h"
 #include "models/machine/pcie/pcie_rules.h"
+#include "tlm/base/delegate.h"
 #include "tlm/base/faults.h"
 #include "tlm/base/pool.h"
 #include "tlm/base/unit.h"
@@ -202,11 +203,7 @@ class pcie : public unit, public faulty {
   [[nodiscard]] ps wire_time(const tlp_shape& shape, std::uint64_t header) const;
   template <auto Step>
   void later(burst& b, ps t) {
-    queue_.at(t, {[](void* x) {
-                    auto& self = *static_cast<burst*>(x);
-                    (self.owner->*Step)(self);
-                  },
-                  &b});
+    queue_.at(t, call_holder<&burst::owner, Step>(b));
   }
   void describe(unsigned i);
   void describe_direction(const std::string& name, direction& d);

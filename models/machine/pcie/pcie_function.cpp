@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "models/machine/pcie/pcie.h"
+#include "tlm/base/delegate.h"
 
 namespace hcasim {
 
@@ -168,11 +169,7 @@ void pcie::link_down(lane& l, ps length) {
   l.errors |= PCI_ERROR_SURPRISE_DOWN;
   contain(l);
   if (l.reset.run) l.reset();
-  queue_.at(now() + length, {[](void* x) {
-                               auto& up = *static_cast<lane*>(x);
-                               up.owner->link_is_up(up);
-                             },
-                             &l});
+  queue_.at(now() + length, call_holder<&lane::owner, &pcie::link_is_up>(l));
 }
 
 void pcie::link_is_up(lane& l) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tlm/access.h"
+#include "tlm/base/delegate.h"
 
 namespace hcasim {
 namespace {
@@ -204,12 +205,12 @@ void peer_device::finish(burst& b, ps t) {
   b.release();
   if (fence) return;
   // The engine goes on at the time of the answer, which may be ahead of the kernel.
-  queue_.at(std::max(t, now()), {[](void* x) {
-                                   auto& self = *static_cast<peer_device*>(x);
-                                   self.copy_slots_.give();
-                                   if (--self.copying_ == 0) self.copy_drained_.wake_all(self.queue_);
-                                 },
-                                 this});
+  queue_.at(std::max(t, now()), call<&peer_device::copied>(this));
+}
+
+void peer_device::copied() {
+  copy_slots_.give();
+  if (--copying_ == 0) copy_drained_.wake_all(queue_);
 }
 
 void peer_device::free(tlm::tlm_generic_payload* p) {

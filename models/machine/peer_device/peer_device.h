@@ -73,6 +73,7 @@ class peer_device : public unit, private tlm::tlm_mm_interface {
   void send_fence(const peer_copy& c);
   void send(burst& b);
   void finish(burst& b, ps t);
+  void copied();
   burst& new_burst(bool write, std::uint64_t address, std::uint64_t bytes);
   void describe();
 

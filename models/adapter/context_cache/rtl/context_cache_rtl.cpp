@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "tlm/base/delegate.h"
+
 namespace hcasim {
 namespace {
 
@@ -42,11 +44,7 @@ context_cache_rtl::context_cache_rtl(const sc_core::sc_module_name& name, const 
       d.self = this;
       d.number = i;
       d.data = d.buffer.data();
-      d.context = &d;
-      d.on_response = [](void* context, transaction&, ps t) {
-        transfer& done = *static_cast<transfer*>(context);
-        done.self->on_response(done, t);
-      };
+      call_on_response<&transfer::self, &context_cache_rtl::on_response>(d, d);
     }
   };
   prepare(reads_);

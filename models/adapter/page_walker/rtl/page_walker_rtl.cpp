@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "tlm/base/delegate.h"
+
 namespace hcasim {
 
 page_walker_rtl::page_walker_rtl(const sc_core::sc_module_name& name, const page_walker_config& config,
@@ -29,11 +31,7 @@ page_walker_rtl::page_walker_rtl(const sc_core::sc_module_name& name, const page
     r.self = this;
     r.tag = i;
     r.data = r.line.data();
-    r.context = &r;
-    r.on_response = [](void* context, transaction&, ps t) {
-      table_read& done = *static_cast<table_read*>(context);
-      done.self->on_response(done, t);
-    };
+    call_on_response<&table_read::self, &page_walker_rtl::on_response>(r, r);
   }
   for (unsigned i = 0; i < clients; ++i)
     in.emplace_back(("in_" + std::to_string(i)).c_str()).on<&page_walker_rtl::handle>(this);

@@ -1,8 +1,9 @@
-// Responses: acknowledges, NAKs, READ and atomic responses.
+#include "models/adapter/requester/response_intake.h"
+
 #include <cstring>
 
-#include "models/adapter/requester/requester.h"
 #include "models/adapter/requester/requester_rules.h"
+#include "tlm/base/delegate.h"
 
 namespace hcasim {
 namespace {
@@ -11,38 +12,53 @@ constexpr std::uint8_t page_is_missing = 0xff;  // instead of a completion statu
 
 }  // namespace
 
-process requester::serve(send_qp& f) {
-  f.serving = true;
+// Packets enter the engine one after the other. Its latency is the same for all, so packets reach their QPs in the same order.
+tlm::tlm_sync_enum response_intake::on_packet(packet& p, tlm::tlm_phase, ps&) {
+  p.holder = this;
+  const ps due = engine_.start(now(), clock_.period()) + latency_;
+  queue_.at(due, call_holder<&packet::holder, &response_intake::arrive>(p));
+  return tlm::TLM_ACCEPTED;
+}
+
+void response_intake::arrive(packet& p) {
+  send_qp& f = parts_.records.started(p.header.dest_qpn);
+  if (f.inbox.push(p)) serve(f);
+}
+
+void response_intake::release(packet& p) {
+  target_socket<packet>::respond(p, now());
+  packet_pool_.put(p);
+}
+
+process response_intake::serve(send_qp& f) {
   ++f.busy;
-  while (!f.inbox.empty()) {
-    packet& p = *f.inbox.pop();
+  while (packet* const p = f.inbox.next()) {
     ps t = now();
-    const bool held = react(f, p, t) == response_action::place && co_await on_data(f, p, t);
-    if (!held) release_packet(p);
+    const bool held = react(f, *p, t) == response_action::place && co_await on_data(f, *p, t);
+    if (!held) release(*p);
   }
-  f.serving = false;
   --f.busy;
-  if (is_live(f.state)) send_loop(f, now());
-  check_stopped(f);
+  if (is_live(f.state)) parts_.sending.run(f, now());
+  parts_.completion.check_stopped(f);
 }
 
 // All reactions but the placing of bytes, which takes time.
-response_action requester::react(send_qp& f, const packet& p, ps t) {
+response_action response_intake::react(send_qp& f, const packet& p, ps t) {
   const std::uint32_t psn = p.header.psn;
   const response_arrival arrival = arrival_of(f, p);
   const response_action action = reaction_to(arrival);
   const bool data = arrival.what == response_class::data;
-  if (action != response_action::discard && !data) ++acknowledges_;
+  if (action != response_action::discard && !data) ++counters_.acknowledges;
   switch (action) {
     case response_action::discard:
-      ++discarded_;
+      ++counters_.discarded;
       break;
     case response_action::complete:
       progress_to(f, psn, t);
-      complete_in_order(f, t);
+      parts_.completion.complete_in_order(f, t);
       break;
     case response_action::ask_again:
-      if (data) ++discarded_;
+      if (data) ++counters_.discarded;
       progress_to(f, psn, t);
       break;
     case response_action::rnr_timer:
@@ -56,7 +72,7 @@ response_action requester::react(send_qp& f, const packet& p, ps t) {
   return action;
 }
 
-response_arrival requester::arrival_of(send_qp& f, const packet& p) {
+response_arrival response_intake::arrival_of(send_qp& f, const packet& p) {
   response_arrival a{.waits = is_live(f.state) && f.state.has(send_qp_mark::numbered) && !f.qp.unreliable(),
                      .from_peer = p.header.source_lid == f.qp.dest_lid &&
                                   (p.header.opcode & wire::transport_mask) == transport_bits(f.qp.transport) &&
@@ -67,16 +83,16 @@ response_arrival requester::arrival_of(send_qp& f, const packet& p) {
   return a;
 }
 
-response_place requester::place_of(send_qp& f, std::uint32_t psn) {
+response_place response_intake::place_of(send_qp& f, std::uint32_t psn) {
   if (psn_distance(f.una_psn, psn) < 0) return response_place::behind;
   if (psn_distance(psn, f.sent_psn) <= 0) return response_place::unsent;
   if (f.read_psns == 0) return response_place::message;
   for (std::uint64_t n = f.operations.begin_number(); n != f.operations.end_number(); ++n) {
-    const operation& op = *f.operations.at_number(n);
+    const send_operation& op = *f.operations.at_number(n);
     if (op.psns == 0) continue;
     if (op.view.fetches()) {
       if (psn == psn_add(op.first_psn, op.responses)) return response_place::due;
-      const operation* const meant = operation_at(f, psn);
+      const send_operation* const meant = operation_at(f, psn);
       return meant && meant->view.fetches() ? response_place::past : response_place::past_message;
     }
     if (psn_distance(psn, op.last_psn()) >= 0) return response_place::message;
@@ -85,125 +101,110 @@ response_place requester::place_of(send_qp& f, std::uint32_t psn) {
 }
 
 // A NAK acknowledges everything before its PSN.
-void requester::on_nak(send_qp& f, const packet& p, ps t) {
+void response_intake::on_nak(send_qp& f, const packet& p, ps t) {
   if (!progress_to(f, psn_add(p.header.psn, wire::psn_mask), t)) return;
-  complete_in_order(f, t);
+  parts_.completion.complete_in_order(f, t);
   if (in_error(f.state) || f.operations.empty()) return;
   const response_meaning m = meaning_of(p.header.syndrome);
   switch (m.kind) {
     case response_kind::rnr:
-      ++rnr_naks_;
-      if (f.state.has(send_qp_mark::resting)) break;  // of an earlier request: a repetition is already due
-      if (f.qp.rnr_retry != 7 && f.rnr_retries >= f.qp.rnr_retry) {
-        fail_front(f, HCA_WC_RNR_RETRY_EXC_ERR, t);
-      } else {
-        ++f.rnr_retries;
-        rest_for(f, t, m.timer);
-      }
+      parts_.repeats.on_rnr_nak(f, t, m.timer);
       break;
     case response_kind::sequence:
-      ++naks_;
-      retry(f, t);
+      ++counters_.naks;
+      parts_.repeats.retry(f, t);
       break;
     default:
-      ++naks_;
-      fail_front(f, m.status, t);
+      ++counters_.naks;
+      parts_.completion.fail_front(f, m.status, t);
       break;
   }
 }
 
-bool requester::progress_to(send_qp& f, std::uint32_t psn, ps t) {
+bool response_intake::progress_to(send_qp& f, std::uint32_t psn, ps t) {
   if (psn_distance(f.una_psn, psn) < 0) return true;
   if (f.state.has(send_qp_mark::landing)) return false;  // all from the READ on is asked for again
   while (!f.operations.empty()) {
-    operation& op = *f.operations.front();
+    send_operation& op = *f.operations.front();
     if (op.psns == 0) {
       if (op.status != HCA_WC_SUCCESS || !op.view.is_local() || f.cursor <= op.number) break;
-      complete(f, HCA_WC_SUCCESS, t);
+      parts_.completion.complete(f, HCA_WC_SUCCESS, t);
       continue;
     }
     if (psn_distance(op.first_psn, psn) < 0) break;
     if (op.view.fetches()) {
       // Something after this request was answered, so its response was lost (IBA 9.7.5.1.1: implied NAK).
-      if (!f.state.has(send_qp_mark::repeating)) retry(f, t);
+      if (!f.state.has(send_qp_mark::repeating)) parts_.repeats.retry(f, t);
       return false;
     }
     if (psn_distance(op.last_psn(), psn) < 0) {
       f.una_psn = psn_add(psn, 1);
-      made_progress(f, t);
+      parts_.repeats.on_progress(f, t);
       return true;
     }
     f.una_psn = psn_add(op.last_psn(), 1);
-    complete(f, HCA_WC_SUCCESS, t);
-    made_progress(f, t);
+    parts_.completion.complete(f, HCA_WC_SUCCESS, t);
+    parts_.repeats.on_progress(f, t);
   }
   return true;
 }
 
-requester::operation* requester::operation_at(send_qp& f, std::uint32_t psn) {
+send_operation* response_intake::operation_at(send_qp& f, std::uint32_t psn) {
   for (std::uint64_t n = f.operations.begin_number(); n != f.operations.end_number(); ++n) {
-    operation* op = f.operations.at_number(n);
+    send_operation* op = f.operations.at_number(n);
     if (op->psns == 0) continue;
     if (psn_distance(op->first_psn, psn) >= 0 && psn_distance(psn, op->last_psn()) >= 0) return op;
   }
   return nullptr;
 }
 
-task<bool> requester::on_data(send_qp& f, packet& p, ps& t) {
+task<bool> response_intake::on_data(send_qp& f, packet& p, ps& t) {
   const std::uint32_t psn = p.header.psn;
-  operation* const op = operation_at(f, psn);
+  send_operation* const op = operation_at(f, psn);
   if (!progress_to(f, psn_add(op->first_psn, wire::psn_mask), t)) co_return false;
-  complete_in_order(f, t);
+  parts_.completion.complete_in_order(f, t);
   if (in_error(f.state) || f.operations.empty() || f.operations.front() != op) co_return false;
   ++op->pins;
   memory_access::transfer& tr = memory_.begin(op->work->operation);
   const std::uint8_t status = co_await place(f, *op, p, tr, t);
   const bool live = !op->completed && is_live(f.state);
   if (live && status == HCA_WC_SUCCESS) {
-    payload_received_ += p.payload;
+    counters_.payload_received += p.payload;
     ++op->responses;
     --f.read_psns;
     f.una_psn = psn_add(psn, 1);
-    if (op->responses == op->psns) complete(f, HCA_WC_SUCCESS, t);
-    made_progress(f, t);
-    complete_in_order(f, t);
+    if (op->responses == op->psns) parts_.completion.complete(f, HCA_WC_SUCCESS, t);
+    parts_.repeats.on_progress(f, t);
+    parts_.completion.complete_in_order(f, t);
   } else if (live && status == page_is_missing) {
     f.on(send_qp_event::response_faults);
     ask_again(f, op->number, tr.missing, t);
   } else if (live) {
-    fail_front(f, status, t);
+    parts_.completion.fail_front(f, status, t);
   }
-  unpin(*op, t);
-  p.holder = this;
-  memory_.detach(
-      tr,
-      [](void* arrived, memory_access::transfer&, ps) {
-        auto& held = *static_cast<packet*>(arrived);
-        static_cast<requester*>(held.holder)->release_packet(held);
-      },
-      &p, t);
+  parts_.completion.unpin(*op, t);
+  memory_.detach(tr, to_holder<&packet::holder, &response_intake::release>, &p, t);
   co_return true;
 }
 
 // The response whose page is missing was dropped, and later ones are too. All are asked for again when the page is there.
-process requester::ask_again(send_qp& f, std::uint64_t number, missing_page page, ps t) {
+process response_intake::ask_again(send_qp& f, std::uint64_t number, missing_page page, ps t) {
   ++f.busy;
   auto answer = faults_.wait(page, f.qpn, &f, t);
   const page_faults::state outcome = co_await answer;
   f.on(send_qp_event::response_answered);
   const bool live = is_live(f.state) && f.operations.begin_number() == number && !f.operations.empty();
   if (live && outcome == page_faults::state::ready) {
-    restart_timer(f, now());
-    go_back(f, now());
+    f.restart_timer(now());
+    parts_.repeats.go_back(f, now());
   } else if (live) {
-    fail_front(f, HCA_WC_LOC_PROT_ERR, now());
+    parts_.completion.fail_front(f, HCA_WC_LOC_PROT_ERR, now());
   }
-  --f.busy;
-  check_stopped(f);
+  parts_.completion.leave(f);
 }
 
 // Scatters a response into the operation's data segments [D.2: needs LOCAL_WRITE].
-task<std::uint8_t> requester::place(send_qp& f, operation& op, packet& p, memory_access::transfer& tr, ps& t) {
+task<std::uint8_t> response_intake::place(send_qp& f, send_operation& op, packet& p, memory_access::transfer& tr, ps& t) {
   const std::uint64_t mtu = std::uint64_t{1} << f.qp.mtu_shift;
   std::uint64_t offset = op.responses * mtu;
   std::uint32_t bytes = 0;
