@@ -10,9 +10,14 @@
 namespace hcasim::channel {
 
 inline constexpr std::uint32_t magic = 0x6863'6173;
-inline constexpr std::uint32_t version = 8;
+inline constexpr std::uint32_t version = 9;
 inline constexpr std::size_t argument_bytes = 256;
 inline constexpr std::size_t data_bytes = 64 << 10;
+
+// The simulator cannot prove that a thread waits. The thread is to ask for sleep, or only if it stays within loops for which
+// it did before.
+inline constexpr std::uint32_t take_now = 1;
+inline constexpr std::uint32_t take_known = 2;
 
 struct page {
   std::uint32_t magic;
@@ -23,7 +28,7 @@ struct page {
   std::atomic<std::uint32_t> program_sleeps;
   std::atomic<std::uint32_t> overtaken;   // another thread was answered since it has asked: it need not look for its own answer
   std::atomic<std::uint32_t> beats;       // looks at the clock: tells a loop that reads it from one that reads memory
-  std::atomic<std::uint32_t> unprovable;  // the simulator has given up proving that the thread waits: it is to ask for sleep
+  std::atomic<std::uint32_t> unprovable;  // take_now, take_known; 0 = sleep takes a proof
   std::atomic<std::uint32_t> watches;     // it has turned in loops that wait, and watches itself for more of them
   std::atomic<std::uint32_t> listens;     // it handles the simulator's signal
   std::atomic<std::uint32_t> begets;      // it sleeps until the machine has begun a thread or process for it, or ended one

@@ -295,6 +295,15 @@ struct programs::look {
   wall_clock::time_point next_look = begin + std::chrono::milliseconds(1);
 };
 
+// A loop that was taken for waiting before is found at once when data has landed, and else after as long a time of the wall
+// clock as the thread will sleep: should it compute, its computation costs real time.
+void programs::look_for_known_loop(thread& t, look& l) {
+  constexpr unsigned most_doublings = 13;
+  if (t.unproven > 0) l.next_signal += std::chrono::microseconds(1 << std::min(t.unproven, most_doublings));
+  l.pause = std::chrono::microseconds(200);
+  t.page->unprovable.store(channel::take_known);
+}
+
 // The thread's next request. False = there will be none.
 bool programs::take_request(cpu& c, thread& t) {
   const std::chrono::microseconds grace{t.page->watches.load(std::memory_order_relaxed) ? 10'000 : 40};
@@ -304,6 +313,7 @@ bool programs::take_request(cpu& c, thread& t) {
     look l;
     // Begins of programs are long work, and full of it.
     if (!connected) l.next_signal += std::chrono::milliseconds(5);
+    if (t.of->unprovable) look_for_known_loop(t, l);
     while (!channel::is_asked(*t.page, t.seen)) {
       if (t.page->listens.load(std::memory_order_relaxed)) suspect_spin(t, l);
       if (channel::await_request(*t.page, t.seen, t.waits, pause)) break;
@@ -335,7 +345,7 @@ void programs::suspect_spin(thread& t, look& l) {
   if (l.computed == 0) l.computed = computed;
   if (t.of->verbs.connected > 0 && computed - l.computed > enough) {
     t.of->unprovable = true;
-    t.page->unprovable.store(1);
+    t.page->unprovable.store(channel::take_now);
   }
   ++signals_;
   ::syscall(SYS_tgkill, t.of->id, t.id, SIGRTMAX - 1);
