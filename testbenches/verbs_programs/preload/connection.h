@@ -23,7 +23,7 @@ struct connection {
   volatile bool asking = false;  // a signal finds it within a request
   bool sent = false;             // it has written to descriptors
   bool signalled = false;        // it has sent signals
-  bool interrupted = false;      // a signal's handler has run at the end of the last request
+  bool interrupted = false;      // a signal's handler has run at the end of the last wait for others
   bool looked = false;           // since its last request, at descriptors, and found nothing
   std::uint64_t now = 0;         // ps, at the last answer
   std::uint64_t horizon = 0;

@@ -20,8 +20,8 @@ std::uint64_t bits_of(const sigset_t& set);
 // Around a request: a handler that would run meanwhile runs when it is answered. Returns the signals held back, bit n - 1 for
 // signal n.
 std::uint64_t hold_for_request();
-// Returns whether one has come.
-bool let_after_request(std::uint64_t held);
+// With `look`, returns whether one has come: a call of the system more.
+bool let_after_request(std::uint64_t held, bool look);
 
 // Holds signals back while it lives.
 class held_signals {

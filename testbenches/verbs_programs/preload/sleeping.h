@@ -27,7 +27,8 @@ bool sleep_for(const pollfd* fds, nfds_t n, std::uint64_t timeout, std::uint64_t
 
 // Waits for another thread of the program or its family to run, or for a handler. `again`: the caller has looked since, and has
 // changed nothing; the value returned is that of its next call.
-std::uint32_t wait_for_others(std::uint64_t timeout, std::uint32_t again = 0);
+// `all`: threads of other programs count, too.
+std::uint32_t wait_for_others(std::uint64_t timeout, std::uint32_t again = 0, bool all = false);
 
 // After a call that does not sleep and has found nothing. Once costs nothing; a program that looks again and again sleeps.
 void nothing_there(const pollfd* fds, nfds_t n);
