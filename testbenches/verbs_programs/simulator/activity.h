@@ -23,6 +23,9 @@ class activity final : public page_watcher {
     ++slices_;
     wake(changed_);
   }
+  // Threads of other programs may end its waits, too: it has objects of the system that they share.
+  void hear_all() { hears_all_ = true; }
+  [[nodiscard]] bool hears_all() const { return hears_all_; }
   // The process has ended: no thread waits any more.
   void end() {
     ended_ = true;
@@ -71,6 +74,7 @@ class activity final : public page_watcher {
   std::uint64_t slices_ = 0;
   ps landed_at_{0};
   bool ended_ = false;
+  bool hears_all_ = false;
   sc_core::sc_event changed_;
 };
 

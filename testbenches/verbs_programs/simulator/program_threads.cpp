@@ -232,9 +232,7 @@ void programs::serve_one(cpu& c, thread& t, caller& k) {
   std::memcpy(arguments, page.arguments, sizeof arguments);
   const std::uint32_t what = page.what;
   take_time(c, t, k);
-  if (!looks_again(what, arguments)) {
-    for (const auto& other : f.processes) other->changes.ran();
-  }
+  if (!looks_again(what, arguments)) tell_of_slice(f);
   k.slices = p.changes.slices();
   k.waking = page.waking;
   constexpr std::uint64_t now_and_then = 1024;
@@ -264,6 +262,14 @@ void programs::serve_one(cpu& c, thread& t, caller& k) {
   if (last_answered_ && last_answered_ != &t) channel::let_sleep(*last_answered_->page);
   last_answered_ = &t;
   channel::answer(page, t.seen);
+}
+
+void programs::tell_of_slice(const family& of) {
+  for (const auto& f : families_) {
+    for (const auto& p : f->processes) {
+      if (f.get() == &of || p->changes.hears_all()) p->changes.ran();
+    }
+  }
 }
 
 void programs::use(process& p, caller& k, ps time) {
