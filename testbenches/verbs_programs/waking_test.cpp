@@ -40,7 +40,9 @@ INSTANTIATE_TEST_SUITE_P(all, last_act,
                                            act{"sigsuspend", "close", 1'005'025}, act{"signalfd", "close", 1'005'000},
                                            act{"sleep", "kill", 1'005'000}, act{"look", "close", 1'001'325},
                                            act{"yield", "close", 1'000'050}, act{"memory", "close", 1'000'094},
-                                           act{"semaphore", "close", 1'000'025}, act{"thread", "close", 1'000'025}),
+                                           act{"semaphore", "close", 1'000'025}, act{"thread", "close", 1'000'025},
+                                           act{"message", "message", 1'000'050}, act{"operation", "operation", 1'000'025},
+                                           act{"interrupted", "close", 1'000'000}, act{"queue", "queue", 1'005'025}),
                          [](const auto& i) { return fmt::format("{}_by_{}", i.param.sleeps, i.param.by); });
 
 // The last message must end the peer's wait, not perftest's alarm after a minute.

@@ -11,9 +11,14 @@
 namespace hcasim::channel {
 
 inline constexpr std::uint32_t magic = 0x6863'6173;
-inline constexpr std::uint32_t version = 8;
+inline constexpr std::uint32_t version = 9;
 inline constexpr std::size_t argument_bytes = 256;
 inline constexpr std::size_t data_bytes = 64 << 10;
+
+// The simulator cannot prove that a thread waits. take_now: the thread is to ask for sleep. take_known: only within loops for
+// which the thread has asked before.
+inline constexpr std::uint32_t take_now = 1;
+inline constexpr std::uint32_t take_known = 2;
 
 struct page {
   std::uint32_t magic;
@@ -22,14 +27,12 @@ struct page {
   std::atomic<std::uint32_t> answers;
   std::atomic<std::uint32_t> simulator_sleeps;
   std::atomic<std::uint32_t> program_sleeps;
-  std::atomic<std::uint32_t>
-      overtaken;  // 1 = another thread was answered after this request: the program need not look for its own answer
-  std::atomic<std::uint32_t> beats;  // reads of the clock: tell a loop over the clock from a loop over memory
-  std::atomic<std::uint32_t>
-      unprovable;                      // 1 = the simulator found no proof that the thread waits: the thread is to ask for sleep
-  std::atomic<std::uint32_t> watches;  // 1 = the thread has waited in loops, and watches itself for further loops
-  std::atomic<std::uint32_t> listens;  // 1 = the thread handles the simulator's signal
-  std::atomic<std::uint32_t> begets;   // 1 = the thread sleeps until the machine has begun or ended a thread or process
+  std::atomic<std::uint32_t> overtaken;   // 1 = another thread was answered after this request: no need to look for the answer
+  std::atomic<std::uint32_t> beats;       // reads of the clock: tell a loop over the clock from a loop over memory
+  std::atomic<std::uint32_t> unprovable;  // take_now, take_known; 0 = sleep takes a proof
+  std::atomic<std::uint32_t> watches;     // 1 = the thread has waited in loops, and watches itself for further loops
+  std::atomic<std::uint32_t> listens;     // 1 = the thread handles the simulator's signal
+  std::atomic<std::uint32_t> begets;      // 1 = the thread sleeps until the machine has begun or ended a thread or process
   std::uint32_t what;
   std::int32_t error;                         // errno value of the answer
   std::uint32_t sent;                         // 1 = the thread has written to descriptors since the last answer

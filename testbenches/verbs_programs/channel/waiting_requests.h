@@ -32,7 +32,7 @@ struct wait_descriptors {
   std::uint64_t signals;
 };
 // Waits until another thread of the program or its family has run. `again` = 1: the thread has looked since its last wait and
-// found no change, so its run is no news for others that wait.
+// found no change, so its run is no news for others that wait. `all` = 1: threads of other programs count, too, from now on.
 struct wait_others {
   static constexpr request_id number = request_id::wait_others;
   struct answer {
@@ -40,6 +40,7 @@ struct wait_others {
   };
   std::uint64_t timeout;  // ps
   std::uint32_t again;
+  std::uint32_t all;
 };
 // The thread turns in a loop that changes nothing (`proven`), or seems to.
 struct spin {

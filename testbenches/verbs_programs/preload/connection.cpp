@@ -212,7 +212,7 @@ int ask(channel::request_id id, const void* in, std::size_t in_bytes, void* out,
   c->asking = false;
   watch_for_spin(true);
   deliver_timers(c->now);
-  c->interrupted = let_after_request(held);
+  c->interrupted = let_after_request(held, id == channel::request_id::wait_others);
   errno = kept;
   return error;
 }

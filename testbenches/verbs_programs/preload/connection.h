@@ -23,7 +23,7 @@ struct connection {
   volatile bool asking = false;  // a request is under way, which a signal may interrupt
   bool sent = false;             // the thread has written to descriptors since its last request
   bool signalled = false;        // the thread has sent signals since its last request
-  bool interrupted = false;      // a signal's handler has run at the end of the last request
+  bool interrupted = false;      // a signal's handler has run at the end of the last wait for others
   bool looked = false;           // the thread has looked at descriptors since its last request, and found nothing
   std::uint64_t now = 0;         // ps, at the last answer
   std::uint64_t horizon = 0;

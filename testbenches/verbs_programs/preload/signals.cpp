@@ -70,9 +70,9 @@ std::uint64_t hold_for_request() {
   return held & ~change_mask(SIG_BLOCK, held);
 }
 
-bool let_after_request(std::uint64_t held) {
+bool let_after_request(std::uint64_t held, bool look) {
   if (held == 0) return false;
-  const bool come = (waiting_signals() & held) != 0;
+  const bool come = look && (waiting_signals() & held) != 0;
   change_mask(SIG_UNBLOCK, held);
   return come;
 }

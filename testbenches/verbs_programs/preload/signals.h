@@ -19,8 +19,8 @@ std::uint64_t bits_of(const sigset_t& set);
 
 // Holds back signals with handlers until the request is answered. Returns them, bit n - 1 for signal n.
 std::uint64_t hold_for_request();
-// Releases held signals. Returns whether one of them has come.
-bool let_after_request(std::uint64_t held);
+// Releases held signals. With `look`, returns whether one of them has come, at the cost of a system call.
+bool let_after_request(std::uint64_t held, bool look);
 
 // Holds signals back during its lifetime.
 class held_signals {

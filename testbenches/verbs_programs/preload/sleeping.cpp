@@ -41,8 +41,8 @@ void wait_for_signals(std::uint64_t timeout, std::uint64_t signals) {
   call(channel::wait_descriptors{0, no_longer_than_timer(timeout), signals}, out);
 }
 
-std::uint32_t wait_for_others(std::uint64_t timeout, std::uint32_t again) {
-  call(channel::wait_others{timeout, again});
+std::uint32_t wait_for_others(std::uint64_t timeout, std::uint32_t again, bool all) {
+  call(channel::wait_others{timeout, again, all});
   return present()->interrupted ? 0 : 1;
 }
 

@@ -27,8 +27,8 @@ int look(pollfd* fds, nfds_t n);
 bool sleep_for(const pollfd* fds, nfds_t n, std::uint64_t timeout, std::uint64_t signals);
 
 // Waits until another thread of the program or its family has run, or a handler. `again` = 1: the caller has looked since its
-// last call and has changed nothing. Returns `again` for the next call.
-std::uint32_t wait_for_others(std::uint64_t timeout, std::uint32_t again = 0);
+// last call and has changed nothing. `all`: threads of other programs count, too. Returns `again` for the next call.
+std::uint32_t wait_for_others(std::uint64_t timeout, std::uint32_t again = 0, bool all = false);
 
 // Follows a call that does not sleep and has found nothing. The first costs nothing; a program that repeats such calls sleeps.
 void nothing_there(const pollfd* fds, nfds_t n);

@@ -30,6 +30,8 @@ constexpr int rounds_of_a_proof = 8;  // a sum in memory changes the flags withi
 // memory does so too, between its stores and loads, but its rounds differ.
 struct snapshot {
   bool stepping = false;
+  bool taking = false;        // the loop is taken for waiting: these steps only learn its places
+  bool within_taken = false;  // all steps were at places of such loops
   std::uint32_t beats = 0;
   std::array<long long, 17> registers{};
   std::array<char, stack_bytes> stack{};
@@ -68,6 +70,22 @@ struct known_loops {
 };
 thread_local known_loops proven;
 
+// The places of loops taken for waiting without a proof. A thread that stays within them waits again.
+struct taken_loops {
+  static constexpr int enough_steps = 200;
+
+  [[nodiscard]] bool has(long long place) const { return std::find(places.begin(), end(), place) != end(); }
+  void add(long long place) {
+    if (has(place)) return;
+    if (count == places.size()) count = 0;
+    places[count++] = place;
+  }
+  [[nodiscard]] const long long* end() const { return places.begin() + count; }
+  std::array<long long, 256> places{};
+  std::size_t count = 0;
+};
+thread_local taken_loops taken;
+
 const char* stack_of(const ucontext_t& u) {
   return reinterpret_cast<const char*>(u.uc_mcontext.gregs[REG_RSP]);
 }
@@ -96,13 +114,11 @@ void begin_steps(int, siginfo_t*, void* context) {
   // The thread takes no more steps if a jump has left one of its handlers.
   if (!(u.uc_mcontext.gregs[REG_EFL] & trap_flag)) seen.stepping = false;
   if (!c || c->asking || seen.stepping) return;
-  if (c->page->unprovable.exchange(0)) {
-    const int kept = errno;
-    call(channel::spin{0});
-    errno = kept;
-    return;
-  }
+  const std::uint32_t told = c->page->unprovable.load();
+  if (told == channel::take_now) c->page->unprovable = 0;
   seen.stepping = true;
+  seen.taking = told == channel::take_now;
+  seen.within_taken = told == channel::take_known;
   seen.now = {};
   seen.rounds = 0;
   seen.beats = c->page->beats.load(std::memory_order_relaxed);
@@ -144,8 +160,20 @@ void step(int signal, siginfo_t* info, void* context) {
     seen.stepping = false;
     u.uc_mcontext.gregs[REG_EFL] &= ~trap_flag;
   };
-  if (!c || c->asking || ++seen.now.steps > most_steps || c->page->beats.load(std::memory_order_relaxed) != seen.beats) {
+  const long long place = u.uc_mcontext.gregs[REG_RIP];
+  if (!c || c->asking) {
     end();
+  } else if (seen.taking) {
+    taken.add(place);
+    if (++seen.now.steps == most_steps) {
+      end();
+      call(channel::spin{0});
+    }
+  } else if (++seen.now.steps > most_steps || c->page->beats.load(std::memory_order_relaxed) != seen.beats) {
+    end();
+  } else if ((seen.within_taken &= taken.has(place)) && seen.now.steps == taken_loops::enough_steps) {
+    end();
+    call(channel::spin{0});
   } else {
     std::array<long long, 17> current;
     note(u, current);

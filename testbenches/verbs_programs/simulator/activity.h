@@ -23,6 +23,9 @@ class activity final : public page_watcher {
     ++slices_;
     wake(changed_);
   }
+  // Lets threads of other programs end its waits, too: the process has objects of the system that they share.
+  void hear_all() { hears_all_ = true; }
+  [[nodiscard]] bool hears_all() const { return hears_all_; }
   // Ends all waits, because the process has ended.
   void end() {
     ended_ = true;
@@ -72,6 +75,7 @@ class activity final : public page_watcher {
   std::uint64_t slices_ = 0;
   ps landed_at_{0};
   bool ended_ = false;
+  bool hears_all_ = false;
   sc_core::sc_event changed_;
 };
 

@@ -233,9 +233,7 @@ void programs::serve_one(cpu& c, thread& t, caller& k) {
   std::memcpy(arguments, page.arguments, sizeof arguments);
   const std::uint32_t what = page.what;
   take_time(c, t, k);
-  if (!looks_again(what, arguments)) {
-    for (const auto& other : f.processes) other->changes.ran();
-  }
+  if (!looks_again(what, arguments)) tell_of_slice(f);
   k.slices = p.changes.slices();
   k.waking = page.waking;
   constexpr std::uint64_t now_and_then = 1024;
@@ -267,6 +265,14 @@ void programs::serve_one(cpu& c, thread& t, caller& k) {
   channel::answer(page, t.seen);
 }
 
+void programs::tell_of_slice(const family& of) {
+  for (const auto& f : families_) {
+    for (const auto& p : f->processes) {
+      if (f.get() == &of || p->changes.hears_all()) p->changes.ran();
+    }
+  }
+}
+
 void programs::use(process& p, caller& k, ps time) {
   k.used += time;
   p.verbs.used.process += time;
@@ -296,6 +302,15 @@ struct programs::look {
   wall_clock::time_point next_look = begin + std::chrono::milliseconds(1);
 };
 
+// A loop that was taken for waiting before is found at once when data has landed. Otherwise the search takes as long by
+// the wall clock as the thread will sleep, because a loop that computes costs real time.
+void programs::look_for_known_loop(thread& t, look& l) {
+  constexpr unsigned most_doublings = 13;
+  if (t.unproven > 0) l.next_signal += std::chrono::microseconds(1 << std::min(t.unproven, most_doublings));
+  l.pause = std::chrono::microseconds(200);
+  t.page->unprovable.store(channel::take_known);
+}
+
 // Waits for the thread's next request. False = there will be none.
 bool programs::take_request(cpu& c, thread& t) {
   const std::chrono::microseconds grace{t.page->watches.load(std::memory_order_relaxed) ? 10'000 : 40};
@@ -305,6 +320,7 @@ bool programs::take_request(cpu& c, thread& t) {
     look l;
     // Programs compute for long before they connect.
     if (!connected) l.next_signal += std::chrono::milliseconds(5);
+    if (t.of->unprovable) look_for_known_loop(t, l);
     while (!channel::is_asked(*t.page, t.seen)) {
       if (t.page->listens.load(std::memory_order_relaxed)) suspect_spin(t, l);
       if (channel::await_request(*t.page, t.seen, t.waits, pause)) break;
@@ -336,7 +352,7 @@ void programs::suspect_spin(thread& t, look& l) {
   if (l.computed == 0) l.computed = computed;
   if (t.of->verbs.connected > 0 && computed - l.computed > enough) {
     t.of->unprovable = true;
-    t.page->unprovable.store(1);
+    t.page->unprovable.store(channel::take_now);
   }
   ++signals_;
   ::syscall(SYS_tgkill, t.of->id, t.id, SIGRTMAX - 1);

@@ -198,6 +198,7 @@ std::optional<double> programs::overlap() const {
 void programs::launch_program(cpu& c, family& f) {
   if (node_of(f).device().open(c) != 0) return end_family(f);
   await_turn(c, f);
+  if (interrupted_ || used_up_) return end_family(f);
   try {
     launched l = applications::start(f.what);
     f.main = l.process;
@@ -271,10 +272,9 @@ void programs::end_process(process& p) {
   if (p.ended) waiting_.unwatch(p.ended.get());
   p.changes.end();
   for (thread& t : p.threads) waiting::dismiss(t.bed);
+  tell_of_slice(p.of);
   for (const auto& other : p.of.processes) {
-    if (other->over) continue;
-    other->changes.ran();
-    if (other->id != p.parent) continue;
+    if (other->over || other->id != p.parent) continue;
     other->verbs.used.children += p.verbs.used.process + p.verbs.used.children;
   }
 }

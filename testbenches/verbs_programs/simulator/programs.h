@@ -147,6 +147,7 @@ class programs final : public unit {
   bool look_at(cpu& c, thread& t, look& l);
   void serve_one(cpu& c, thread& t, caller& k);
   static bool has_ended(const process& p);
+  void tell_of_slice(const family& of);
   void take_time(cpu& c, thread& t, caller& k);
   static void use(process& p, caller& k, ps time);
   [[nodiscard]] ps horizon(const thread& t) const;

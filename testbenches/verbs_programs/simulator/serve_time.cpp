@@ -53,6 +53,7 @@ int wait_descriptors(caller& k, const channel::wait_descriptors& in, channel::wa
 int wait_others(caller& k, const channel::wait_others& in, channel::wait_others::answer& out) {
   ++k.who.stats.parks;
   k.bed.why = "waits for other threads";
+  if (in.all) k.who.changes.hear_all();
   const signal_place here(k);
   out.ran = k.who.changes.wait_slice(k.c, k.slices, as_timeout(in.timeout), here);
   k.bed.why = nullptr;

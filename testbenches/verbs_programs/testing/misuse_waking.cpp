@@ -1,5 +1,7 @@
 // A child acts at 1 ms, makes no further request and ends. The sleeper goes on at the child's act, not at its own limit of 30
 // s.
+#include <fcntl.h>
+#include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -8,7 +10,10 @@
 #include <spawn.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
 #include <sys/select.h>
+#include <sys/sem.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
@@ -172,6 +177,80 @@ void by_thread() {
   REQUIRE(pthread_join(waiter, nullptr) == 0);
 }
 
+// Objects of the system that both have.
+struct shared_objects {
+  int messages = -1;
+  int semaphores = -1;
+  mqd_t queue = -1;
+};
+shared_objects shared;
+struct message {
+  long type;
+  char text[8];
+};
+
+void make_messages() {
+  shared.messages = msgget(IPC_PRIVATE, 0600);
+  REQUIRE(shared.messages >= 0);
+}
+void by_message() {
+  message m{};
+  REQUIRE(msgrcv(shared.messages, &m, sizeof m.text, 7, IPC_NOWAIT) == -1 && errno == ENOMSG);
+  REQUIRE(msgrcv(shared.messages, &m, sizeof m.text, 7, 0) == 2 && m.text[0] == 'x');
+  REQUIRE(msgctl(shared.messages, IPC_RMID, nullptr) == 0);
+}
+void sends_message() {
+  message m{8, "y"};  // for another
+  REQUIRE(msgsnd(shared.messages, &m, 2, 0) == 0);
+  m = {7, "x"};
+  REQUIRE(msgsnd(shared.messages, &m, 2, 0) == 0);
+}
+void make_semaphores() {
+  shared.semaphores = semget(IPC_PRIVATE, 2, 0600);
+  REQUIRE(shared.semaphores >= 0);
+}
+void by_operation() {
+  const timespec t{0, 1000};
+  sembuf take[] = {{1, 1, 0}, {0, -1, 0}};
+  REQUIRE(semtimedop(shared.semaphores, take, 2, &t) == -1 && errno == EAGAIN);
+  take[1].sem_flg = IPC_NOWAIT;
+  REQUIRE(semop(shared.semaphores, take, 2) == -1 && errno == EAGAIN);
+  take[0].sem_flg = IPC_NOWAIT;  // which does not sleep
+  take[1].sem_flg = 0;
+  REQUIRE(semop(shared.semaphores, take, 2) == 0);
+  REQUIRE(semctl(shared.semaphores, 0, IPC_RMID) == 0);
+}
+void operates() {
+  sembuf give{0, 1, 0};
+  REQUIRE(semop(shared.semaphores, &give, 1) == 0);
+}
+// A handler of a signal ends such a wait.
+void by_interrupted_operation() {
+  handle_children(nothing);
+  sembuf take{0, -1, 0};
+  REQUIRE(semop(shared.semaphores, &take, 1) == -1 && errno == EINTR);
+  REQUIRE(semctl(shared.semaphores, 0, IPC_RMID) == 0);
+}
+void make_queue() {
+  const std::string name = "/hcasim_misuse." + std::to_string(getpid());
+  mq_attr attr{};
+  attr.mq_maxmsg = 1;
+  attr.mq_msgsize = 8;
+  shared.queue = mq_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR, 0600, &attr);
+  REQUIRE(shared.queue >= 0 && mq_unlink(name.c_str()) == 0);
+}
+void by_queue() {
+  char text[8];
+  timespec t{};
+  clock_gettime(CLOCK_REALTIME, &t);
+  REQUIRE(mq_timedreceive(shared.queue, text, sizeof text, nullptr, &t) == -1 && errno == ETIMEDOUT);
+  t.tv_sec += limit;
+  REQUIRE(mq_timedreceive(shared.queue, text, sizeof text, nullptr, &t) == 1 && text[0] == 'x');
+}
+void sends_to_queue() {
+  REQUIRE(mq_send(shared.queue, "x", 1, 0) == 0);
+}
+
 // The last acts of a child.
 void writes() {
   REQUIRE(write(ends[1], "x", 1) == 1);
@@ -227,13 +306,21 @@ void wake(const char* how, const char* by) {
                                                  {"yield", by_yield},
                                                  {"memory", by_memory},
                                                  {"semaphore", by_semaphore},
-                                                 {"thread", by_thread}};
-  const std::map<std::string, void (*)()> does{{"write", writes},          {"close", closes},
-                                               {"exec", sends_by_exec},    {"outsider", execs_outsider},
-                                               {"spawn", spawns_outsider}, {"kill", kills_another}};
+                                                 {"thread", by_thread},
+                                                 {"message", by_message},
+                                                 {"operation", by_operation},
+                                                 {"interrupted", by_interrupted_operation},
+                                                 {"queue", by_queue}};
+  const std::map<std::string, void (*)()> makes{
+      {"message", make_messages}, {"operation", make_semaphores}, {"interrupted", make_semaphores}, {"queue", make_queue}};
+  const std::map<std::string, void (*)()> does{
+      {"write", writes},          {"close", closes},       {"exec", sends_by_exec},    {"outsider", execs_outsider},
+      {"spawn", spawns_outsider}, {"kill", kills_another}, {"message", sends_message}, {"operation", operates},
+      {"queue", sends_to_queue}};
   REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
   const sigset_t blocked = of_children();
   sigprocmask(SIG_BLOCK, &blocked, nullptr);
+  if (const auto make = makes.find(how); make != makes.end()) make->second();
   const long begin = clock_ns();
   const pid_t child = fork();
   REQUIRE(child >= 0);
