@@ -1,4 +1,6 @@
 // Descriptions of traffic, read and run by the program.
+#include <algorithm>
+#include <cmath>
 #include <fstream>
 
 #include <gtest/gtest.h>
@@ -89,6 +91,66 @@ TEST_F(traffic_description, errors_name_file_line_and_mend) {
   refused("t.yaml",
           "t.yaml:2:1: traffic.flows: there is none; write for example flows: {writes: {from: clients, to: servers, "
           "write: 1}}");
+}
+
+// Regions in the cache of key contexts: 16 sets of 32 ways, 2 000 regions.
+class hits_of_the_mrc : public traffic_description {
+ protected:
+  static constexpr int regions = 2000;
+  static constexpr int sets = 16;
+  static constexpr int ways = 32;
+
+  static double ratio(const std::string& order) {
+    std::ofstream("t.yaml")
+        << "testbench: traffic\n"
+           "node*.driver: {post_call: 0 ns, post_wqe: 0 ns, post_segment: 0 ns, poll_call: 0 ns, poll_cqe: 0 ns}\n"
+           "node1.hca.mrc_cache: {sets: 16, ways: 32}\n"
+           "traffic:\n  groups: {a: 0, b: 1}\n  flows:\n    writes: {from: a, to: b, write: 1, size: 64 B, qps: 4, "
+           "regions: 2000, region: 4 KiB, order: "
+        << order << "}\n  warm_up: 500 us\n  measure: 2 ms\n";
+    const outcome o = run("t.yaml");
+    EXPECT_EQ(o.status, 0) << o.text;
+    const json cache = result()["statistics"]["system.node1.hca.mrc_cache"];
+    const auto count = [&](const char* name) { return cache[name]["value"].get<double>(); };
+    EXPECT_GT(count("misses"), 4000);
+    return count("hits") / (count("hits") + count("misses") + count("merged"));
+  }
+};
+
+TEST_F(hits_of_the_mrc, at_random_are_the_cached_share) {
+  constexpr double misses = 1 - sets * ways / static_cast<double>(regions);
+  EXPECT_NEAR(1 - ratio("random"), misses, 0.02 * misses);
+}
+
+// Che's approximation for LRU, set by set: a region is in its set if it was used within the set's characteristic time.
+TEST_F(hits_of_the_mrc, under_a_zipf_law_are_those_of_che) {
+  double all = 0;
+  for (int k = 1; k <= regions; ++k) all += 1.0 / k;
+  double hits = 0;
+  for (int set = 0; set < sets; ++set) {
+    const auto sum = [&](double t, bool weighted) {
+      double s = 0;
+      for (int k = 1 + set; k <= regions; k += sets) s += (weighted ? 1 / (k * all) : 1) * -std::expm1(-t / (k * all));
+      return s;
+    };
+    double low = 0;
+    double high = 1e9;
+    for (int i = 0; i < 200; ++i) (sum((low + high) / 2, false) < ways ? low : high) = (low + high) / 2;
+    hits += sum(low, true);
+  }
+  EXPECT_NEAR(1 - ratio("zipf 1"), 1 - hits, 0.02 * (1 - hits));
+}
+
+TEST_F(traffic_description, every_question_is_a_study) {
+  std::size_t questions = 0;
+  for (const auto& e : fs::directory_iterator(fs::path(places::source) / "testbenches/studies/questions")) {
+    const outcome o = run_program(places::program, "sweep " + e.path().string() + " -o out --dry-run");
+    EXPECT_EQ(o.status, 0) << o.text;
+    const std::string text = file_content(e.path());
+    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 30) << e.path();
+    ++questions;
+  }
+  EXPECT_EQ(questions, 5U);
 }
 
 TEST_F(traffic_description, a_histogram_lies_beside_its_description) {

@@ -42,6 +42,10 @@ std::pair<std::string_view, std::string_view> around(std::string_view text, std:
   return {text.substr(0, at), text.substr(at + word.size())};
 }
 
+std::string_view example_of(knob_kind kind) {
+  return kind == knob_kind::bytes ? "4 KiB" : "2 us";
+}
+
 std::vector<double> powers_of_two(double low, double high) {
   std::vector<double> values;
   for (double v = low; v <= high; v *= 2) values.push_back(v);
@@ -107,45 +111,50 @@ distribution distribution::from_file(const std::filesystem::path& file, knob_kin
   return listed(std::move(values), weights);
 }
 
+distribution distribution::uniform(std::string_view range, knob_kind kind) {
+  const auto [low, high] = around(range, " to ", fmt::format("uniform {0} to {0}", example_of(kind)));
+  distribution d;
+  d.shape_ = shape::uniform;
+  d.low_ = quantity(kind, low);
+  d.high_ = quantity(kind, high);
+  d.mean_ = (d.low_ + d.high_) / 2;
+  if (d.low_ > d.high_) throw quantity_error(fmt::format("'{}' ends before it begins; exchange the two values", range));
+  return d;
+}
+
+distribution distribution::lognormal(std::string_view text, knob_kind kind) {
+  const auto [mean, sigma] = around(text, " sigma ", fmt::format("lognormal {} sigma 1.2", example_of(kind)));
+  distribution d;
+  d.shape_ = shape::lognormal;
+  d.mean_ = quantity(kind, mean);
+  d.sigma_ = number(sigma, "a deviation");
+  d.high_ = endless;
+  if (d.sigma_ < 0) throw quantity_error(fmt::format("'{}' has a negative deviation", text));
+  return d;
+}
+
+distribution distribution::zipf(std::string_view text, knob_kind kind) {
+  const std::string example = fmt::format("zipf 1.1 of {0} to {0}", example_of(kind));
+  const auto [exponent, range] = around(text, " of ", example);
+  const auto [low, high] = around(range, " to ", example);
+  const std::vector<double> values = powers_of_two(std::max(1.0, quantity(kind, low)), quantity(kind, high));
+  if (values.empty()) throw quantity_error(fmt::format("'{}' ends before it begins; exchange the two values", range));
+  std::vector<double> weights;
+  const double s = number(exponent, "an exponent");
+  for (std::size_t k = 1; k <= values.size(); ++k) weights.push_back(std::pow(static_cast<double>(k), -s));
+  return listed(values, weights);
+}
+
 distribution distribution::parse(std::string_view given, knob_kind kind, const std::filesystem::path& folder) {
   const std::string_view text = trimmed(given);
   const std::string_view word = text.substr(0, text.find(' '));
-  const std::string_view rest = trimmed(text.substr(std::min(text.size(), word.size())));
-  const std::string unit = kind == knob_kind::bytes ? "4 KiB" : "2 us";
+  const std::string_view rest = trimmed(text.substr(word.size()));
   if (word == "histogram") return from_file(folder / rest, kind);
   if (word == "exponential") return exponential(quantity(kind, rest));
-  if (word == "uniform") {
-    const auto [low, high] = around(rest, " to ", fmt::format("uniform {0} to {0}", unit));
-    distribution d;
-    d.shape_ = shape::uniform;
-    d.low_ = quantity(kind, low);
-    d.high_ = quantity(kind, high);
-    d.mean_ = (d.low_ + d.high_) / 2;
-    if (d.low_ > d.high_) throw quantity_error(fmt::format("'{}' ends before it begins; exchange the two values", text));
-    return d;
-  }
-  if (word == "lognormal") {
-    const auto [mean, sigma] = around(rest, " sigma ", fmt::format("lognormal {} sigma 1.2", unit));
-    distribution d;
-    d.shape_ = shape::lognormal;
-    d.mean_ = quantity(kind, mean);
-    d.sigma_ = number(sigma, "a deviation");
-    d.high_ = endless;
-    if (d.sigma_ < 0) throw quantity_error(fmt::format("'{}' has a negative deviation", text));
-    return d;
-  }
-  if (word == "zipf") {
-    const std::string example = fmt::format("zipf 1.1 of {0} to {0}", unit);
-    const auto [exponent, range] = around(rest, " of ", example);
-    const auto [low, high] = around(range, " to ", example);
-    const std::vector<double> values = powers_of_two(std::max(1.0, quantity(kind, low)), quantity(kind, high));
-    if (values.empty()) throw quantity_error(fmt::format("'{}' ends before it begins; exchange the two values", text));
-    std::vector<double> weights;
-    for (std::size_t k = 1; k <= values.size(); ++k)
-      weights.push_back(std::pow(static_cast<double>(k), -number(exponent, "an exponent")));
-    return listed(values, weights);
-  }
-  if (!word.empty() && (std::isalpha(static_cast<unsigned char>(word.front())) != 0)) {
+  if (word == "uniform") return uniform(rest, kind);
+  if (word == "lognormal") return lognormal(rest, kind);
+  if (word == "zipf") return zipf(rest, kind);
+  if (!word.empty() && std::isalpha(static_cast<unsigned char>(word.front())) != 0) {
     const std::vector<std::string> known{"uniform", "exponential", "lognormal", "zipf", "histogram"};
     throw quantity_error(
         fmt::format("'{}' is no distribution; {}", word, suggestion(std::string(word), known, "distributions")));

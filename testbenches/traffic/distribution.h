@@ -35,6 +35,9 @@ class distribution {
  private:
   enum class shape : std::uint8_t { fixed, uniform, exponential, lognormal, listed };
 
+  static distribution uniform(std::string_view range, knob_kind kind);
+  static distribution lognormal(std::string_view text, knob_kind kind);
+  static distribution zipf(std::string_view text, knob_kind kind);
   static distribution listed(std::vector<double> values, const std::vector<double>& weights);
   static distribution from_file(const std::filesystem::path& file, knob_kind kind);
 

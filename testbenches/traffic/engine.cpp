@@ -1,6 +1,7 @@
 #include "testbenches/traffic/engine.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -17,6 +18,7 @@ constexpr ps told_every = 20_us;         // when the traffic has no end
 constexpr std::uint32_t cq_room = 1023;
 constexpr std::uint64_t largest_cq = 1 << 22;
 constexpr std::uint32_t largest_receive_queue = 4096;
+constexpr std::uint64_t datagram_header = 40;  // before the payload of a receive of UD
 
 page_policy pages_of(const flow_options& o) {
   return o.page == 1_GiB ? page_policy::huge_1g : o.page == 2_MiB ? page_policy::huge_2m : page_policy::scattered;
@@ -41,7 +43,8 @@ void sleep_until(cpu& c, ps t) {
 
 ibv_cq* source_queue(process_context& p, const planned_flow& f, std::size_t qps) {
   const flow_options& o = f.options;
-  const std::uint64_t most = o.outstanding != 0 ? o.outstanding : std::uint64_t{o.window} * qps;
+  // Each message completes once, and its key arrives once.
+  const std::uint64_t most = o.outstanding != 0 ? o.outstanding : std::uint64_t{f.requests()} * qps;
   ibv_comp_channel* const channel = o.wait == waiting::events ? made(ibv_create_comp_channel(p.c, p.context)) : nullptr;
   const auto entries = static_cast<int>(std::min(most + cq_room, largest_cq));
   ibv_cq* const cq = made(ibv_create_cq(p.c, p.context, entries, nullptr, channel, 0));
@@ -75,7 +78,7 @@ engine::engine(hcasim::system& s, plan p, std::uint64_t seed, measured_parts par
       parts_(std::move(parts)),
       on_step_(std::move(on_step)),
       flows_(plan_.flows.size()),
-      meeting_(plan_.hosts) {
+      all_made_(plan_.hosts) {
   for (std::size_t i = 0; i < plan_.flows.size(); ++i) {
     const planned_flow& f = plan_.flows[i];
     records_.emplace_back(f.pairs.size());
@@ -85,6 +88,7 @@ engine::engine(hcasim::system& s, plan p, std::uint64_t seed, measured_parts par
     issuers_ += f.sources().size() * f.options.threads;
     if (f.receives()) receivers_ += f.targets().size();
   }
+  meeting_.expect(plan_.hosts + issuers_ + receivers_);
 }
 
 void engine::start() {
@@ -93,46 +97,83 @@ void engine::start() {
 }
 
 qp_options engine::qp_settings(const planned_flow& f) const {
+  constexpr std::array<ibv_qp_type, 4> types{IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_XRC_SEND};
   qp_options q;
   q.send_depth = 1;
   q.receive_depth = 1;
   q.sge = 1;
-  q.type = f.options.service == transport::uc ? IBV_QPT_UC : IBV_QPT_RC;
+  q.type = types[static_cast<std::size_t>(f.options.service)];
   q.mtu = static_cast<ibv_mtu>(static_cast<int>(f.options.mtu) + 1);
   return q;
+}
+
+// Makes the receive side of a target: CQ, buffer and, if its QPs share one, the SRQ.
+receiver_settings& engine::make_receiver(std::size_t flow, std::size_t host, process_context& p) {
+  const planned_flow& f = plan_.flows[flow];
+  const bool shared = f.options.shared_receives || f.options.service == transport::xrc;
+  const auto qps = static_cast<std::uint32_t>(
+      f.options.qps * std::count_if(f.pairs.begin(), f.pairs.end(), [&](const host_pair& x) { return x.to == host; }));
+  receiver_settings& r = flows_[flow].receivers[host];
+  r.record = &records_[flow];
+  r.depth = std::min(2 * f.depth() * (shared ? qps : 1), largest_receive_queue);
+  r.buffer = p.allocate(std::max<std::uint64_t>(f.longest + datagram_header, virtual_memory::page));
+  const std::uint64_t entries = std::uint64_t{r.depth} * (shared ? 1 : qps) + cq_room;
+  r.cq = made(ibv_create_cq(p.c, p.context, static_cast<int>(std::min(entries, largest_cq)), nullptr, nullptr, 0));
+  if (f.options.service == transport::xrc) {
+    const ibv_xrcd_init_attr domain{0, true, false};
+    r.domain = ibv_open_xrcd(p.c, p.context, &domain);
+    ibv_srq_init_attr_ex init{};
+    init.attr = {r.depth, 1, 0};
+    init.srq_type = IBV_SRQT_XRC;
+    init.pd = p.pd;
+    init.xrcd = r.domain;
+    init.cq = r.cq;
+    r.shared = made(ibv_create_srq_ex(p.c, p.context, &init));
+  } else if (shared) {
+    ibv_srq_init_attr init{nullptr, {r.depth, 1, 0}};
+    r.shared = made(ibv_create_srq(p.c, p.pd, &init));
+  }
+  return r;
+}
+
+// Makes a target's QP of a pair.
+void engine::make_target_qp(const planned_flow& f, process_context& p, receiver_settings* r, connection& x) {
+  qp_options q = qp_settings(f);
+  if (r && r->domain) {
+    ibv_qp_init_attr_ex init{};
+    init.qp_type = q.type = IBV_QPT_XRC_RECV;
+    init.xrcd = r->domain;
+    x.target_qp = made(ibv_create_qp_ex(p.c, p.context, &init));
+    if (ibv_get_srq_num(r->shared, &x.srqn) != 0) throw std::runtime_error("an SRQ of XRC has no number");
+  } else {
+    if (r) q.receive_depth = r->depth;
+    if (r) q.srq = r->shared;
+    // A change and a SEND for each key, and as many again whose completions have not been polled.
+    if (needs_key(f.keyed())) q.send_depth = 4 * f.depth();
+    q.privileged = f.keyed() == operation::fast_write;
+    x.target_qp = p.create_qp(q, nullptr, r ? r->cq : nullptr);
+  }
+  x.target = p.address_of(x.target_qp, q);
+  if (!r) return;
+  r->qps.push_back(x.target_qp);
+  if (!needs_key(f.keyed())) return;
+  r->granters.push_back(std::make_unique<key_granter>(p, f.keyed(), x.target_qp, f.depth(), f.longest));
+  x.keyed = r->granters.back()->memory();
 }
 
 void engine::make_target(std::size_t flow, std::size_t host, process_context& p) {
   const planned_flow& f = plan_.flows[flow];
   const flow_options& o = f.options;
-  flow_state& state = flows_[flow];
-  remote_regions& regions = state.targets[host];
+  remote_regions& regions = flows_[flow].targets[host];
   for (std::uint32_t i = 0; i < o.regions; ++i) {
     const region r = p.allocate(o.region, rights_of(o), pages_of(o));
     regions.push_back({r.addr, r.mr->rkey});
   }
-  qp_options q = qp_settings(f);
-  receiver_settings* receiver = nullptr;
-  if (f.receives()) {
-    const auto qps = static_cast<std::uint32_t>(
-        o.qps * std::count_if(f.pairs.begin(), f.pairs.end(), [&](const host_pair& pair) { return pair.to == host; }));
-    receiver = &state.receivers[host];
-    receiver->record = &records_[flow];
-    receiver->depth = std::min(2 * f.depth() * (o.shared_receives ? qps : 1), largest_receive_queue);
-    receiver->buffer = p.allocate(std::max<std::uint64_t>(f.longest, virtual_memory::page));
-    const std::uint64_t entries = std::uint64_t{receiver->depth} * (o.shared_receives ? 1 : qps) + cq_room;
-    receiver->cq = made(ibv_create_cq(p.c, p.context, static_cast<int>(std::min(entries, largest_cq)), nullptr, nullptr, 0));
-    q.receive_depth = receiver->depth;
-    ibv_srq_init_attr init{nullptr, {receiver->depth, 1, 0}};
-    if (o.shared_receives) receiver->shared = q.srq = made(ibv_create_srq(p.c, p.pd, &init));
-  }
+  const bool receives = f.receives() || o.service == transport::xrc;
+  receiver_settings* const receiver = receives ? &make_receiver(flow, host, p) : nullptr;
   for (std::size_t i = 0; i < f.pairs.size(); ++i) {
-    for (std::uint32_t k = 0; f.pairs[i].to == host && k < o.qps; ++k) {
-      connection& x = state.connections[i * o.qps + k];
-      x.target_qp = p.create_qp(q, nullptr, receiver ? receiver->cq : nullptr);
-      x.target = p.address_of(x.target_qp, q);
-      if (receiver) receiver->qps.push_back(x.target_qp);
-    }
+    for (std::uint32_t k = 0; f.pairs[i].to == host && k < o.qps; ++k)
+      make_target_qp(f, p, receiver, flows_[flow].connections[i * o.qps + k]);
   }
 }
 
@@ -140,7 +181,8 @@ void engine::make_source(std::size_t flow, std::size_t host, process_context& p)
   const planned_flow& f = plan_.flows[flow];
   const flow_options& o = f.options;
   qp_options q = qp_settings(f);
-  q.send_depth = std::max(f.depth(), 4U);
+  q.send_depth = std::max(f.requests(), 4U);
+  if (needs_key(f.keyed())) q.receive_depth = 2 * f.depth();
   if (o.send_inline) q.inline_bytes = static_cast<std::uint32_t>(f.longest);
   std::vector<ibv_cq*>& queues = flows_[flow].queues[host];
   const std::size_t each = ceil_div(f.qps_of(host), o.threads);
@@ -161,11 +203,16 @@ void engine::make_source(std::size_t flow, std::size_t host, process_context& p)
 void engine::connect(std::size_t flow, std::size_t host, process_context& p) {
   const planned_flow& f = plan_.flows[flow];
   const qp_options q = qp_settings(f);
+  qp_options of_target = q;
+  if (f.options.service == transport::xrc) of_target.type = IBV_QPT_XRC_RECV;
   for (std::size_t i = 0; i < f.pairs.size(); ++i) {
     for (std::uint32_t k = 0; k < f.options.qps; ++k) {
-      const connection& x = flows_[flow].connections[i * f.options.qps + k];
+      connection& x = flows_[flow].connections[i * f.options.qps + k];
       if (f.pairs[i].from == host) p.must_connect(x.source_qp, x.target, q);
-      if (f.pairs[i].to == host) p.must_connect(x.target_qp, x.source, q);
+      if (f.pairs[i].to == host) p.must_connect(x.target_qp, x.source, of_target);
+      if (f.pairs[i].from != host || f.options.service != transport::ud) continue;
+      ibv_ah_attr way{x.target.lid, 0, 1};
+      x.way = made(ibv_create_ah(p.c, p.pd, &way));
     }
   }
 }
@@ -180,10 +227,15 @@ std::vector<lane> engine::lanes_of(std::size_t flow, std::size_t host, std::uint
     for (std::uint32_t k = 0; pair.from == host && k < o.qps; ++k) {
       if (number++ % o.threads != thread) continue;
       lane& l = out.emplace_back();
-      l.qp = flows_[flow].connections[i * o.qps + k].source_qp;
+      const connection& x = flows_[flow].connections[i * o.qps + k];
+      l.qp = x.source_qp;
       l.pair = i;
       l.weight = f.share(pair);
       l.target = &flows_[flow].targets.at(pair.to);
+      l.keyed = x.keyed;
+      l.datagrams = x.way;
+      l.peer = x.target.qpn;
+      l.srqn = x.srqn;
       const double stretch = o.qps / (f.share(pair) * static_cast<double>(f.qps_of(host)));
       const std::string name = fmt::format("traffic.{}.{}.{}.{}", f.name, pair.from, pair.to, k);
       l.source = std::make_unique<flow_producer>(f, seed_, name, stretch, flows_[flow].ranks);
@@ -216,7 +268,6 @@ std::uint64_t engine::messages_of(std::size_t flow, std::size_t host, std::uint3
 
 void engine::start_issuer(std::size_t flow, std::size_t host, process_context& p, std::uint32_t thread) {
   const planned_flow& f = plan_.flows[flow];
-  const ps stop = f.options.stop == never ? never : traffic_begin_ + f.options.stop;
   issuer_settings s;
   s.flow = &f;
   s.record = &records_[flow];
@@ -224,29 +275,35 @@ void engine::start_issuer(std::size_t flow, std::size_t host, process_context& p
   s.name = fmt::format("traffic.{}.{}.thread{}", f.name, host, thread);
   s.cq = flows_[flow].queues.at(host)[thread];
   s.buffer = flows_[flow].buffers.at(host)[thread];
-  s.begin = traffic_begin_ + f.options.start;
-  s.end = std::min(end_, stop);
-  s.offered_until = end_;
   s.messages = messages_of(flow, host, thread);
   auto lanes = std::make_shared<std::vector<lane>>(lanes_of(flow, host, thread));
-  p.n.host.run(fmt::format("{}{}", f.name, thread), [this, s = std::move(s), lanes, host](cpu& c) {
-    const ps begin = std::max(c.time(), s.begin);
+  p.n.host.run(fmt::format("{}{}", f.name, thread), [this, s = std::move(s), lanes, host](cpu& c) mutable {
     issuer i(c, s, std::move(*lanes));
-    (void)i.run();
+    const bool prepared = i.prepare();
+    meeting_.arrive(c);
+    if (prepared) run_issuer(i, c, host, *s.flow);
     c.sync();
-    if (const ps took = c.time() - begin; took > 0_ps) {
-      double& busy = busy_[host];
-      busy = std::max(busy, 1 - to_seconds(i.waited()) / to_seconds(took));
-    }
     --issuers_;
     thread_ended_.notify(sc_core::SC_ZERO_TIME);
   });
+}
+
+void engine::run_issuer(issuer& i, cpu& c, std::size_t host, const planned_flow& f) {
+  set_times(c.time());
+  const ps stop = f.options.stop == never ? never : traffic_begin_ + f.options.stop;
+  const ps begin = traffic_begin_ + f.options.start;
+  (void)i.run({begin, std::min(end_, stop), end_});
+  if (const ps took = c.time() - begin; took > 0_ps) {
+    double& busy = busy_[host];
+    busy = std::max(busy, 1 - to_seconds(i.waited()) / to_seconds(took));
+  }
 }
 
 void engine::start_threads(std::size_t flow, std::size_t host, process_context& p) {
   const planned_flow& f = plan_.flows[flow];
   if (f.receives() && is_target(f, host)) {
     p.n.host.run(f.name + "_receives", [this, &settings = flows_[flow].receivers.at(host)](cpu& c) {
+      meeting_.arrive(c);
       receive(c, settings, [this] { return issuers_ == 0; });
       c.sync();
       --receivers_;
@@ -303,16 +360,15 @@ void engine::run_host(std::size_t host, cpu& c, node& n) {
   each(is_target, [&](std::size_t f) { make_target(f, host, p); });
   each(is_source, [&](std::size_t f) { make_source(f, host, p); });
   step(fmt::format("host {} has its regions and QPs", host));
-  meeting_.arrive(c);
+  all_made_.arrive(c);
   each(any, [&](std::size_t f) { connect(f, host, p); });
   each(is_target, [&](std::size_t f) {
     if (plan_.flows[f].receives()) (void)fill_receives(c, flows_[f].receivers.at(host));
   });
   step(fmt::format("host {} is connected", host));
+  each(any, [&](std::size_t f) { start_threads(f, host, p); });
   meeting_.arrive(c);
   set_times(c.time());
-  meeting_.arrive(c);
-  each(any, [&](std::size_t f) { start_threads(f, host, p); });
   if (host == 0 && plan_.measure == never) n.host.run("counts", [this](cpu& own) { count_aloud(own); });
   if (host == 0) measure(c);
   c.sync();

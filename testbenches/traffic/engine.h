@@ -18,10 +18,11 @@
 
 namespace hcasim::traffic {
 
-// All programs of a run wait here for one another.
+// Threads wait here for one another.
 class meeting {
  public:
-  explicit meeting(std::size_t expected) : expected_(expected) {}
+  explicit meeting(std::size_t expected = 0) : expected_(expected) {}
+  void expect(std::size_t threads) { expected_ = threads; }
   void arrive(cpu& c);
 
  private:
@@ -55,6 +56,9 @@ class engine {
     kit::address target;
     kit::ibv_qp* source_qp = nullptr;
     kit::ibv_qp* target_qp = nullptr;
+    keyed_memory keyed;
+    kit::ibv_ah* way = nullptr;  // UD
+    std::uint32_t srqn = 0;      // XRC
   };
   struct flow_state {
     std::vector<connection> connections;                      // QP q of pair p at p * qps + q
@@ -66,11 +70,14 @@ class engine {
   };
 
   void run_host(std::size_t host, cpu& c, node& n);
+  receiver_settings& make_receiver(std::size_t flow, std::size_t host, kit::process_context& p);
+  void make_target_qp(const planned_flow& f, kit::process_context& p, receiver_settings* r, connection& x);
   void make_target(std::size_t flow, std::size_t host, kit::process_context& p);
   void make_source(std::size_t flow, std::size_t host, kit::process_context& p);
   void connect(std::size_t flow, std::size_t host, kit::process_context& p);
   void start_threads(std::size_t flow, std::size_t host, kit::process_context& p);
   void start_issuer(std::size_t flow, std::size_t host, kit::process_context& p, std::uint32_t thread);
+  void run_issuer(issuer& i, cpu& c, std::size_t host, const planned_flow& f);
   [[nodiscard]] std::vector<lane> lanes_of(std::size_t flow, std::size_t host, std::uint32_t thread) const;
   [[nodiscard]] std::uint64_t messages_of(std::size_t flow, std::size_t host, std::uint32_t thread) const;
   [[nodiscard]] kit::qp_options qp_settings(const planned_flow& f) const;
@@ -88,7 +95,8 @@ class engine {
   std::function<void(const std::string&)> on_step_;
   std::vector<flow_record> records_;
   std::vector<flow_state> flows_;
-  meeting meeting_;
+  meeting all_made_;  // the hosts' programs, before QPs are connected
+  meeting meeting_;   // every thread, before the traffic begins
   ps traffic_begin_ = never;
   ps begin_{0};
   ps end_{0};

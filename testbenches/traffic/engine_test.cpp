@@ -141,6 +141,72 @@ TEST_P(queue_of_an_open_loop, the_machine_waits_as_its_arrivals_say) {
 
 INSTANTIATE_TEST_SUITE_P(percent, queue_of_an_open_loop, ::testing::Values(30, 60, 90));
 
+// Every service carries what it has.
+struct service_case {
+  const char* name;
+  transport service;
+  std::vector<operation> mix;
+  bool shared;
+};
+
+class services : public ::testing::TestWithParam<service_case> {};
+
+TEST_P(services, carry_all_messages) {
+  const service_case& s = GetParam();
+  traffic_options o;
+  o.groups = {{"a", "0-1"}, {"b", "2"}};
+  flow_options& f = add_flow(o, "a", "b", s.mix[0]);
+  for (const operation op : s.mix) f.weights[static_cast<std::size_t>(op)] = 1;
+  f.service = s.service;
+  f.shared_receives = s.shared;
+  f.pattern = "incast";
+  f.size = "uniform 1 B to 1 KiB";
+  f.qps = 2;
+  f.window = 4;
+  f.messages = 400;
+  o.warm_up = 0_ps;
+  o.measure = never;
+  const outcome r = run(o, {});
+  EXPECT_EQ(r.records[0].all_messages(), 400U);
+  const double receiving =
+      static_cast<double>(std::count_if(s.mix.begin(), s.mix.end(),
+                                        [](operation op) { return op == operation::send || op == operation::write_imm; })) /
+      static_cast<double>(s.mix.size());
+  EXPECT_NEAR(static_cast<double>(r.records[0].receives()), 400 * receiving, 60);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    all, services,
+    ::testing::Values(service_case{"rc_shared", transport::rc, {operation::send, operation::cmp_swap}, true},
+                      service_case{"uc", transport::uc, {operation::send, operation::write, operation::write_imm}, false},
+                      service_case{"ud", transport::ud, {operation::send}, false},
+                      service_case{"ud_shared", transport::ud, {operation::send}, true},
+                      service_case{"xrc", transport::xrc, {operation::send, operation::write, operation::read}, false}),
+    [](const auto& i) { return i.param.name; });
+
+// A message whose key lives for it alone, by each of the three ways, beside READs on the same QPs.
+class a_key_for_each_message : public ::testing::TestWithParam<operation> {};
+
+TEST_P(a_key_for_each_message, carries_all_messages) {
+  traffic_options o;
+  o.groups = {{"a", "0-1"}, {"b", "2"}};
+  flow_options& f = add_flow(o, "a", "b", GetParam());
+  f.weights[static_cast<std::size_t>(operation::read)] = 1;
+  f.pattern = "incast";
+  f.qps = 2;
+  f.window = 4;
+  f.messages = 600;
+  o.warm_up = 0_ps;
+  o.measure = never;
+  const outcome r = run(o, {});
+  EXPECT_EQ(r.records[0].all_messages(), 600U);
+  EXPECT_NEAR(static_cast<double>(r.records[0].receives()), 300, 60);
+}
+
+INSTANTIATE_TEST_SUITE_P(all, a_key_for_each_message,
+                         ::testing::Values(operation::bind_write, operation::register_write, operation::fast_write),
+                         [](const auto& i) { return operation_names[static_cast<std::size_t>(i.param)]; });
+
 TEST(traffic_engine, every_message_of_a_count_is_completed) {
   traffic_options o;
   o.groups = {{"a", "0-1"}, {"b", "2"}};

@@ -16,8 +16,8 @@ constexpr std::size_t poll_size = 16;
 constexpr unsigned lane_shift = 32;  // in a request's number
 
 constexpr std::array<ibv_wr_opcode, operations> opcodes{
-    IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM,  IBV_WR_RDMA_READ,
-    IBV_WR_SEND,       IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP};
+    IBV_WR_RDMA_WRITE,         IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ,  IBV_WR_SEND,      IBV_WR_ATOMIC_FETCH_AND_ADD,
+    IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_RDMA_WRITE,          IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE};
 
 }  // namespace
 
@@ -26,10 +26,11 @@ issuer::issuer(cpu& c, issuer_settings s, std::vector<lane> lanes)
       s_(std::move(s)),
       o_(s_.flow->options),
       choice_(s_.seed, s_.name + ".choice"),
-      requests_(s_.flow->depth()),
-      places_(s_.flow->depth()),
+      keyed_(needs_key(s_.flow->keyed())),
+      requests_(s_.flow->requests()),
+      places_(s_.flow->requests()),
       completions_(std::max<std::size_t>(s_.flow->depth(), poll_size)),
-      left_(s_.messages == 0 ? UINT64_MAX : s_.messages) {
+      left_(s_.messages) {
   for (lane& l : lanes) {
     lane_state& added = lanes_.emplace_back();
     static_cast<lane&>(added) = std::move(l);
@@ -39,9 +40,10 @@ issuer::issuer(cpu& c, issuer_settings s, std::vector<lane> lanes)
   }
 }
 
-// Makes request `at` of a post from the QP's next message.
-void issuer::add_request(lane_state& l, std::size_t at) {
+std::size_t issuer::add_requests(lane_state& l, std::size_t at) {
   const message& m = l.next;
+  // Near the end every message asks for a completion, so that none is left unanswered.
+  const bool signalled = (l.posted + 1) % o_.signal_every == 0 || left_ <= lanes_.size() * o_.signal_every;
   ibv_send_wr& wr = requests_[at];
   wr = {};
   wr.wr_id = static_cast<std::uint64_t>(&l - lanes_.data()) << lane_shift | (l.posted & UINT32_MAX);
@@ -49,13 +51,20 @@ void issuer::add_request(lane_state& l, std::size_t at) {
   wr.sg_list = &places_[at];
   wr.num_sge = 1;
   wr.opcode = opcodes[static_cast<std::size_t>(m.operation)];
-  // Near the end every message asks for a completion, so that none is left unanswered.
-  const bool signalled = (l.posted + 1) % o_.signal_every == 0 || left_ <= lanes_.size() * o_.signal_every;
-  wr.send_flags = (signalled ? unsigned{IBV_SEND_SIGNALED} : 0) | (o_.send_inline ? unsigned{IBV_SEND_INLINE} : 0);
+  wr.send_flags = o_.send_inline ? unsigned{IBV_SEND_INLINE} : 0;
+  wr.qp_type.xrc.remote_srqn = l.srqn;
   const remote_region& r = (*l.target)[m.region];
+  std::size_t made = 1;
+  if (needs_key(m.operation)) {
+    made = add_keyed(l, at, signalled ? unsigned{IBV_SEND_SIGNALED} : 0);
+  } else if (signalled) {
+    wr.send_flags |= IBV_SEND_SIGNALED;
+  }
   if (is_atomic(m.operation)) {
     wr.wr.atomic = {r.address + m.offset, 1, 2, r.rkey};
-  } else if (m.operation != operation::send) {
+  } else if (l.datagrams) {
+    wr.wr.ud = {l.datagrams, l.peer, qp_options{}.qkey};
+  } else if (m.operation != operation::send && !needs_key(m.operation)) {
     wr.wr.rdma = {r.address + m.offset, r.rkey};
   }
   l.at(l.posted) = {0_ps, due(l), m.size, pulls(m.operation), signalled};
@@ -64,15 +73,52 @@ void issuer::add_request(lane_state& l, std::size_t at) {
   ++l.posted;
   --left_;
   l.more = l.source->next(l.next);
+  return made;
+}
+
+// Completes the WRITE of a message with a key of its own, and adds the SEND behind it, which gives the key back.
+std::size_t issuer::add_keyed(lane_state& l, std::size_t at, unsigned flags) {
+  const std::uint32_t key = l.keys.front();
+  l.keys.pop_front();
+  ibv_send_wr& write = requests_[at];
+  write.wr.rdma = {l.keyed.address + l.keys_used++ % l.keyed.slots * l.keyed.slot_bytes, key};
+  ibv_send_wr& send = requests_[at + 1];
+  send = {};
+  send.wr_id = write.wr_id;
+  send.send_flags = flags;
+  const bool by_driver = l.next.operation == operation::register_write;
+  send.opcode = by_driver ? IBV_WR_SEND : IBV_WR_SEND_WITH_INV;
+  if (!by_driver) send.invalidate_rkey = key;
+  return 2;
+}
+
+bool issuer::post_key_receives(std::size_t i, std::uint32_t count) {
+  std::vector<ibv_sge> room{{s_.buffer.addr, static_cast<std::uint32_t>(s_.buffer.length), s_.buffer.mr->lkey}};
+  for (std::uint32_t k = 0; k < count; ++k) {
+    if (post_receive(c_, lanes_[i].qp, i << lane_shift, room) != 0) {
+      s_.record->fail("a receive for a key was refused");
+      return false;
+    }
+  }
+  return true;
+}
+
+bool issuer::take_key(const ibv_wc& wc) {
+  const std::size_t i = wc.wr_id >> lane_shift;
+  lanes_[i].keys.push_back(wc.imm_data);
+  return post_key_receives(i, 1);
 }
 
 bool issuer::post(lane_state& l, std::uint32_t most) {
   const ps now = c_.time();
   const std::uint64_t first = l.posted;
-  std::uint32_t made = 0;
-  while (made < most && left_ != 0 && l.more && l.room() != 0 && (!s_.flow->open() || due(l) <= now)) add_request(l, made++);
+  std::size_t made = 0;
+  while (l.posted - first < most && left_ != 0 && l.more && l.room() != 0 && !l.lacks_key() &&
+         (!s_.flow->open() || due(l) <= now)) {
+    made += add_requests(l, made);
+  }
   if (made == 0) return true;
-  for (std::uint32_t i = 0; i + 1 < made; ++i) requests_[i].next = &requests_[i + 1];
+  for (std::size_t i = 0; i + 1 < made; ++i) requests_[i].next = &requests_[i + 1];
   for (std::uint64_t i = first; i < l.posted; ++i) l.at(i).posted = now;
   s_.record->posted(now);
   ibv_send_wr* bad = nullptr;
@@ -85,7 +131,7 @@ bool issuer::post(lane_state& l, std::uint32_t most) {
 bool issuer::post_freed(lane_state& l) {
   if (o_.batch == 0) return !may_post() || post(l, o_.window);
   bool ok = true;
-  while (ok && may_post() && l.room() >= std::min<std::uint64_t>(o_.batch, left_)) ok = post(l, o_.batch);
+  while (ok && may_post() && !l.lacks_key() && l.room() >= std::min<std::uint64_t>(o_.batch, left_)) ok = post(l, o_.batch);
   return ok;
 }
 
@@ -109,7 +155,7 @@ bool issuer::post_chosen(std::size_t count) {
 
 void issuer::await_arrival(std::size_t i) {
   lane_state& l = lanes_[i];
-  if (l.queued || !l.more || l.room() == 0) return;
+  if (l.queued || !l.more || l.room() == 0 || l.lacks_key()) return;
   l.queued = true;
   due_.push({due(l), i});
 }
@@ -142,6 +188,7 @@ bool issuer::take(const ibv_wc& wc) {
     s_.record->fail(fmt::format("a message failed: {}", ibv_wc_status_str(wc.status)));
     return false;
   }
+  if (wc.opcode & IBV_WC_RECV) return take_key(wc);
   lane_state& l = lanes_[wc.wr_id >> lane_shift];
   const std::uint64_t last = l.completed + static_cast<std::uint32_t>(wc.wr_id - l.completed);
   for (; l.completed <= last; ++l.completed) {
@@ -172,7 +219,8 @@ bool issuer::collect(int& got) {
 
 bool issuer::idle() const {
   const bool awaits_arrival = !due_.empty() && may_post();
-  return unanswered_ == 0 && !awaits_arrival;
+  const bool awaits_key = keyed_ && may_post();
+  return unanswered_ == 0 && !awaits_arrival && !awaits_key;
 }
 
 bool issuer::wait_event() {
@@ -194,7 +242,8 @@ bool issuer::wait() {
   if (o_.wait == waiting::events) {
     ok = wait_event();
   } else {
-    const ps next = due_.empty() || !may_post() ? never : std::min(due_.top().at, s_.end);
+    const ps first = due_.empty() || !may_post() ? never : due_.top().at;
+    const ps next = first != never || (keyed_ && may_post()) ? std::min(first, t_.end) : never;
     if (next == never) {
       ok = wait_cq(c_, s_.cq, patience);
       if (!ok) s_.record->fail(fmt::format("no completion came within {} ms", patience / 1_ms));
@@ -208,17 +257,24 @@ bool issuer::wait() {
 
 // Counts arrivals of the measured time that found no room until the end.
 void issuer::count_late_arrivals() {
-  if (!s_.flow->open() || s_.offered_until == never) return;
+  if (!s_.flow->open() || t_.offered_until == never) return;
   for (lane_state& l : lanes_) {
-    for (; left_ != 0 && l.more && due(l) < s_.offered_until; --left_) {
+    for (; left_ != 0 && l.more && due(l) < t_.offered_until; --left_) {
       s_.record->offered(due(l), l.next.size);
       l.more = l.source->next(l.next);
     }
   }
 }
 
-bool issuer::run() {
-  if (s_.begin > c_.time()) c_.spend(s_.begin - c_.time());
+bool issuer::prepare() {
+  bool ok = true;
+  for (std::size_t i = 0; keyed_ && ok && i < lanes_.size(); ++i) ok = post_key_receives(i, 2 * o_.window);
+  return ok;
+}
+
+bool issuer::run(const issuer_times& t) {
+  t_ = t;
+  if (t_.begin > c_.time()) c_.spend(t_.begin - c_.time());
   c_.sync();
   bool ok = post_first();
   while (ok) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <queue>
 #include <span>
@@ -21,6 +22,13 @@ struct remote_region {
 };
 using remote_regions = std::vector<remote_region>;
 
+// Memory for messages with a key of their own: one slot for each, in turn.
+struct keyed_memory {
+  std::uint64_t address = 0;
+  std::uint64_t slot_bytes = 0;
+  std::uint32_t slots = 0;  // 0 = there is none
+};
+
 // One QP of an issuer.
 struct lane {
   kit::ibv_qp* qp = nullptr;
@@ -28,27 +36,36 @@ struct lane {
   double weight = 1;     // of the source's messages
   std::unique_ptr<producer> source;
   const remote_regions* target = nullptr;
+  keyed_memory keyed;
+  kit::ibv_ah* datagrams = nullptr;  // UD: the way to the peer
+  std::uint32_t peer = 0;            // UD: its QP
+  std::uint32_t srqn = 0;            // XRC: its SRQ
 };
 
 struct issuer_settings {
   const planned_flow* flow = nullptr;
   flow_record* record = nullptr;
   std::uint64_t seed = 1;
-  std::string name;            // of the random choice among QPs
-  kit::ibv_cq* cq = nullptr;   // of all its QPs
-  kit::region buffer;          // payloads come from here, and results of READs go here
-  ps begin{0};                 // of the flow
-  ps end = never;              // no post from then on
-  ps offered_until = never;    // arrivals are counted until then
-  std::uint64_t messages = 0;  // of this issuer; 0 = until the end
+  std::string name;                     // of the random choice among QPs
+  kit::ibv_cq* cq = nullptr;            // of all its QPs
+  kit::region buffer;                   // payloads come from here, and results of READs go here
+  std::uint64_t messages = UINT64_MAX;  // of this issuer at most
+};
+
+struct issuer_times {
+  ps begin{0};               // of the flow
+  ps end = never;            // no post from then on
+  ps offered_until = never;  // arrivals are counted until then
 };
 
 class issuer {
  public:
   issuer(cpu& c, issuer_settings s, std::vector<lane> lanes);
 
+  // Posts receives for the keys that targets grant, before these do. False = a receive was refused.
+  bool prepare();
   // Posts until the end, and waits for the completions that have been asked for. False = a message failed.
-  bool run();
+  bool run(const issuer_times& t);
   // Returns the time in which the thread slept.
   [[nodiscard]] ps waited() const { return waited_; }
 
@@ -67,6 +84,11 @@ class issuer {
     std::vector<flight> flights;
     std::uint64_t posted = 0;
     std::uint64_t completed = 0;
+    std::deque<std::uint32_t> keys;  // granted and unused
+    std::uint64_t keys_used = 0;
+
+    // Returns whether the next message waits for a key.
+    [[nodiscard]] bool lacks_key() const { return needs_key(next.operation) && keys.empty(); }
 
     [[nodiscard]] flight& at(std::uint64_t number) { return flights[number % flights.size()]; }
     [[nodiscard]] std::uint32_t room() const { return static_cast<std::uint32_t>(flights.size() - (posted - completed)); }
@@ -77,9 +99,13 @@ class issuer {
     bool operator>(const arrival& o) const { return at != o.at ? at > o.at : lane > o.lane; }
   };
 
-  [[nodiscard]] bool may_post() const { return left_ != 0 && c_.time() < s_.end; }
-  [[nodiscard]] ps due(const lane_state& l) const { return s_.flow->open() ? s_.begin + l.next.at : never; }
-  void add_request(lane_state& l, std::size_t at);
+  [[nodiscard]] bool may_post() const { return left_ != 0 && c_.time() < t_.end; }
+  [[nodiscard]] ps due(const lane_state& l) const { return s_.flow->open() ? t_.begin + l.next.at : never; }
+  // Makes requests of the QP's next message from `requests_[at]` on; returns how many.
+  std::size_t add_requests(lane_state& l, std::size_t at);
+  std::size_t add_keyed(lane_state& l, std::size_t at, unsigned flags);
+  bool post_key_receives(std::size_t i, std::uint32_t count);
+  bool take_key(const kit::ibv_wc& wc);
   // Posts messages of the QP, `most` at most, as far as there is room and, in an open loop, they have arrived.
   bool post(lane_state& l, std::uint32_t most);
   bool post_freed(lane_state& l);
@@ -98,9 +124,11 @@ class issuer {
 
   cpu& c_;
   issuer_settings s_;
+  issuer_times t_;
   const flow_options& o_;
   std::vector<lane_state> lanes_;
   random_stream choice_;
+  bool keyed_;  // a message of the mix needs a key
   double weights_ = 0;
   std::priority_queue<arrival, std::vector<arrival>, std::greater<>> due_;  // of lanes with room
   std::vector<kit::ibv_send_wr> requests_;

@@ -6,15 +6,32 @@ void flow_options::knobs(knob_visitor& k) {
   k.text("from", from, "group whose hosts post");
   k.text("to", to, "group whose hosts are the targets");
   k.text("pattern", pattern, "pairs, all_to_all, incast, outcast, ring, permutation, random, or hot_spot with the hot share");
-  constexpr std::array<const char*, operations> help{"weight of RDMA WRITEs in the mix",
-                                                     "weight of WRITEs with immediate data",
-                                                     "weight of RDMA READs",
-                                                     "weight of SENDs",
-                                                     "weight of FETCH_ADDs",
-                                                     "weight of CMP_SWAPs"};
-  for (std::size_t i = 0; i < operations; ++i) k.ratio(operation_names[i], weights[i], 0, 1e9, help[i]);
-  k.choice("transport", service, {"rc", "uc"}, "service of the QPs");
+  mix_knobs(k);
+  k.choice("transport", service, {"rc", "uc", "ud", "xrc"}, "service of the QPs");
   k.text("size", size, "bytes of a message, a distribution; an atomic has 8");
+  load_knobs(k);
+  posting_knobs(k);
+  target_knobs(k);
+  k.time("start", start, 0_ps, 10'000_ms, "first post, after the begin of the traffic");
+  k.time("stop", stop, 1_ps, never, "no post later than this, after the begin of the traffic");
+  k.count("messages", messages, 0, 1e15, "messages of the whole flow; 0: until the end of the measured time");
+}
+
+void flow_options::mix_knobs(knob_visitor& k) {
+  constexpr std::array<const char*, operations> help{
+      "weight of RDMA WRITEs in the mix",
+      "weight of WRITEs with immediate data",
+      "weight of RDMA READs",
+      "weight of SENDs",
+      "weight of FETCH_ADDs",
+      "weight of CMP_SWAPs",
+      "weight of WRITEs into a window bound for each, which a SEND invalidates",
+      "weight of WRITEs into a region registered for each, then de-registered",
+      "weight of WRITEs into a fast registration for each, which a SEND invalidates"};
+  for (std::size_t i = 0; i < operations; ++i) k.ratio(operation_names[i], weights[i], 0, 1e9, help[i]);
+}
+
+void flow_options::load_knobs(knob_visitor& k) {
   k.count("window", window, 1, 16384, "messages under way on a QP at most");
   k.count("outstanding", outstanding, 0, 16384,
           "messages under way on all QPs of a posting thread, instead of window on each; 0: window");
@@ -24,6 +41,9 @@ void flow_options::knobs(knob_visitor& k) {
   k.count("burst", burst, 1, 1 << 20, "open loop: messages that arrive together; the rate stays");
   k.time("on", on, 1_ns, never, "open loop: time of arrivals, which then pause; never: without a pause");
   k.time("off", off, 0_ps, 10'000_ms, "open loop: the pause");
+}
+
+void flow_options::posting_knobs(knob_visitor& k) {
   k.count("qps", qps, 1, 65536, "QPs of each pair of hosts");
   k.count("threads", threads, 1, 256, "posting threads of each source; QPs are dealt out in turn");
   k.count("batch", batch, 0, 16384, "messages of one post; 0: as many as there is room for");
@@ -32,6 +52,9 @@ void flow_options::knobs(knob_visitor& k) {
   k.choice("wait", wait, {"polling", "events"}, "how a thread waits for completions");
   k.count("moderation_count", moderation_count, 0, 65535, "completions of one event at least; 0: each");
   k.count("moderation_time", moderation_time, 0, 65535, "us after which an event comes for fewer completions");
+}
+
+void flow_options::target_knobs(knob_visitor& k) {
   k.flag("shared_receives", shared_receives, "the QPs of a target take receives from one shared queue");
   k.count("regions", regions, 1, 1 << 20, "registered regions of each target");
   k.bytes("region", region, 8, 0x1p40, "bytes of each region");
@@ -39,9 +62,6 @@ void flow_options::knobs(knob_visitor& k) {
   k.text("order", order, "regions and places in them: in_turn, random, or zipf with its exponent");
   k.choice("memory", memory, {"host", "on_demand"}, "the target's memory: pinned, or paged in on demand");
   k.choice("mtu", mtu, {"256", "512", "1024", "2048", "4096"}, "bytes of payload in a packet at most");
-  k.time("start", start, 0_ps, 10'000_ms, "first post, after the begin of the traffic");
-  k.time("stop", stop, 1_ps, never, "no post later than this, after the begin of the traffic");
-  k.count("messages", messages, 0, 1e15, "messages of the whole flow; 0: until the end of the measured time");
 }
 
 traffic_options traffic_options::example() {

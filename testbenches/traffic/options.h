@@ -12,19 +12,34 @@
 
 namespace hcasim::traffic {
 
-enum class operation : std::uint8_t { write, write_imm, read, send, fetch_add, cmp_swap };
-inline constexpr std::array<const char*, 6> operation_names{"write", "write_imm", "read", "send", "fetch_add", "cmp_swap"};
+enum class operation : std::uint8_t {
+  write,
+  write_imm,
+  read,
+  send,
+  fetch_add,
+  cmp_swap,
+  bind_write,
+  register_write,
+  fast_write
+};
+inline constexpr std::array<const char*, 9> operation_names{
+    "write", "write_imm", "read", "send", "fetch_add", "cmp_swap", "bind_write", "register_write", "fast_write"};
 inline constexpr std::size_t operations = operation_names.size();
 inline constexpr std::uint32_t atomic_bytes = 8;
 constexpr bool is_atomic(operation o) {
   return o == operation::fetch_add || o == operation::cmp_swap;
+}
+// Returns whether the target grants a key of its own for the message.
+constexpr bool needs_key(operation o) {
+  return o == operation::bind_write || o == operation::register_write || o == operation::fast_write;
 }
 // Returns whether the payload comes to the host that posts.
 constexpr bool pulls(operation o) {
   return o == operation::read || is_atomic(o);
 }
 
-enum class transport : std::uint8_t { rc, uc };
+enum class transport : std::uint8_t { rc, uc, ud, xrc };
 enum class arrivals : std::uint8_t { poisson, periodic };
 enum class waiting : std::uint8_t { polling, events };
 enum class path_mtu : std::uint8_t { mtu_256, mtu_512, mtu_1024, mtu_2048, mtu_4096 };
@@ -65,6 +80,12 @@ struct flow_options {
   std::uint64_t messages = 0;
 
   void knobs(knob_visitor& k);
+
+ private:
+  void mix_knobs(knob_visitor& k);
+  void load_knobs(knob_visitor& k);
+  void posting_knobs(knob_visitor& k);
+  void target_knobs(knob_visitor& k);
 };
 
 struct traffic_options {

@@ -65,10 +65,10 @@ TEST(distribution, a_histogram_gives_its_values_by_their_weights) {
 TEST(distribution, bad_texts_name_the_mend) {
   const std::map<std::string, std::string> cases{
       {"unifrm 1 B to 2 B", "'unifrm' is no distribution; did you mean 'uniform'?"},
-      {"uniform 2 B to 1 B", "'uniform 2 B to 1 B' ends before it begins; exchange the two values"},
+      {"uniform 2 B to 1 B", "'2 B to 1 B' ends before it begins; exchange the two values"},
       {"uniform 2 B", "'2 B' lacks 'to'; write for example 'uniform 4 KiB to 4 KiB'"},
       {"zipf x of 1 B to 2 B", "'x' is not a number; an exponent is written like 1.1"},
-      {"lognormal 4 KiB sigma -1", "'lognormal 4 KiB sigma -1' has a negative deviation"},
+      {"lognormal 4 KiB sigma -1", "'4 KiB sigma -1' has a negative deviation"},
       {"-4 KiB", "'-4 KiB' is negative"},
       {"histogram /nowhere.csv", "cannot read the histogram '/nowhere.csv'; check the path"}};
   for (const auto& [text, error] : cases) {
@@ -256,7 +256,7 @@ INSTANTIATE_TEST_SUITE_P(
         spoiled{"flows.reads.from", "is missing; write from: GROUP, one of clients, servers",
                 [](auto& o) { first(o).from = ""; }},
         spoiled{"flows.reads", "the mix has no operation; write for example write: 1", [](auto& o) { first(o).weights = {}; }},
-        spoiled{"flows.reads.read", "UC has no such operation; write transport: rc",
+        spoiled{"flows.reads.read", "UC does not carry it here; write transport: rc, or leave it out of the mix",
                 [](auto& o) { first(o).service = transport::uc; }},
         spoiled{"groups.clients", "host 2 is in no flow; name its group in one, or remove it",
                 [](auto& o) {
@@ -288,6 +288,8 @@ INSTANTIATE_TEST_SUITE_P(
                 [](auto& o) { first(o).pattern = "random"; }},
         spoiled{"flows.reads.order", "'zpif 1' is no order; did you mean 'zipf 1.1'?",
                 [](auto& o) { first(o).order = "zpif 1"; }},
+        spoiled{"flows.reads.send", "does not go with bind_write on the same QPs; make a second flow of it",
+                [](auto& o) { first(o).weights = {0, 0, 1, 1, 0, 0, 1, 0, 0}; }},
         spoiled{"flows.reads.threads", "host 0 has 1 QPs, and a thread needs one; write threads: 1 or less, or more qps",
                 [](auto& o) { first(o).threads = 2; }},
         spoiled{"flows.reads.messages", "measure: never ends with the messages of every flow; write messages: N",

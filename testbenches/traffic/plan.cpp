@@ -68,10 +68,38 @@ class flow_planner {
   void check_mix() const {
     const bool any = std::any_of(o_.weights.begin(), o_.weights.end(), [](double w) { return w > 0; });
     if (!any) throw knob_error("flows." + out_.name, "the mix has no operation; write for example write: 1");
-    if (o_.service != transport::uc) return;
-    for (const operation op : {operation::read, operation::fetch_add, operation::cmp_swap}) {
-      require(!out_.has(op), operation_names[static_cast<std::size_t>(op)], "UC has no such operation; write transport: rc");
+    check_keys();
+    check_service();
+  }
+
+  void check_service() const {
+    constexpr std::array<const char*, 4> services{"RC", "UC", "UD", "XRC"};
+    const auto offered = [&](operation op) {
+      if (o_.service == transport::rc) return true;
+      if (o_.service == transport::xrc) return !needs_key(op);
+      if (o_.service == transport::ud) return op == operation::send;
+      return !pulls(op) && !needs_key(op);
+    };
+    for (std::size_t i = 0; i < operations; ++i) {
+      const auto op = static_cast<operation>(i);
+      require(!out_.has(op) || offered(op), operation_names[i],
+              fmt::format("{} does not carry it here; write transport: rc, or leave it out of the mix",
+                          services[static_cast<std::size_t>(o_.service)]));
     }
+  }
+
+  // A receive of the target tells which message has used its key, so no other message may take one.
+  void check_keys() const {
+    const operation keyed = out_.keyed();
+    if (!needs_key(keyed)) return;
+    const char* const name = operation_names[static_cast<std::size_t>(keyed)];
+    for (const operation other : {operation::send, operation::write_imm, operation::register_write, operation::fast_write}) {
+      require(other == keyed || !out_.has(other), operation_names[static_cast<std::size_t>(other)],
+              fmt::format("does not go with {} on the same QPs; make a second flow of it", name));
+    }
+    require(!o_.shared_receives, "shared_receives", fmt::format("the receives of {} belong to its QP; remove it", name));
+    require(o_.outstanding == 0, "outstanding",
+            fmt::format("{} has a key for each message of a window; write window: N", name));
   }
 
   void read_pattern(const std::vector<plan::group>& groups, std::uint64_t seed) {
@@ -102,6 +130,8 @@ class flow_planner {
             fmt::format("a message of {} does not fit; write region: {} or more",
                         format_quantity(knob_kind::bytes, static_cast<long double>(out_.longest)),
                         format_quantity(knob_kind::bytes, static_cast<long double>(out_.longest))));
+    require(o_.service != transport::ud || static_cast<double>(out_.longest) <= mtu_bytes(o_), "size",
+            "a datagram is one packet; write a size of the mtu at most");
     const bool page_size = o_.page == 4_KiB || o_.page == 2_MiB || o_.page == 1_GiB;
     require(page_size, "page", "pages have 4 KiB, 2 MiB or 1 GiB; write one of them");
     require(o_.memory == target_memory::host || o_.page == 4_KiB, "page", "memory on demand has pages of 4 KiB; remove it");
@@ -278,6 +308,13 @@ access_order access_order::parse(std::string_view text) {
   }
   const std::vector<std::string> known{"in_turn", "random", "zipf 1.1"};
   throw pattern_error(fmt::format("'{}' is no order; {}", text, suggestion(std::string(text), known, "orders")));
+}
+
+operation planned_flow::keyed() const {
+  for (const operation o : {operation::bind_write, operation::register_write, operation::fast_write}) {
+    if (has(o)) return o;
+  }
+  return operation::write;
 }
 
 std::vector<std::size_t> planned_flow::sources() const {

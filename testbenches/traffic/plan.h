@@ -36,10 +36,14 @@ struct planned_flow {
 
   // Returns how many messages may be under way on a QP.
   [[nodiscard]] std::uint32_t depth() const { return options.outstanding != 0 ? options.outstanding : options.window; }
+  // Returns how many requests of a QP may be under way: a message with a key of its own is two.
+  [[nodiscard]] std::uint32_t requests() const { return (needs_key(keyed()) ? 2 : 1) * depth(); }
   [[nodiscard]] bool open() const { return gap.has_value(); }
   [[nodiscard]] bool has(operation o) const { return options.weights[static_cast<std::size_t>(o)] > 0; }
+  // Returns the operation of the mix that needs a key for each message; operation::write = none.
+  [[nodiscard]] operation keyed() const;
   // Returns whether a message of the mix completes a receive.
-  [[nodiscard]] bool receives() const { return has(operation::send) || has(operation::write_imm); }
+  [[nodiscard]] bool receives() const { return has(operation::send) || has(operation::write_imm) || needs_key(keyed()); }
   [[nodiscard]] std::vector<std::size_t> sources() const;
   [[nodiscard]] std::vector<std::size_t> targets() const;
   [[nodiscard]] std::size_t qps_of(std::size_t source) const;

@@ -1,5 +1,6 @@
 #include "testbenches/traffic/receiver.h"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -30,18 +31,33 @@ bool fill_receives(cpu& c, const receiver_settings& s) {
   return true;
 }
 
+namespace {
+
+bool take_receive(cpu& c, const receiver_settings& s, const ibv_wc& wc) {
+  if (wc.status != IBV_WC_SUCCESS) {
+    s.record->fail(fmt::format("a receive or a key failed: {}", ibv_wc_status_str(wc.status)));
+    return false;
+  }
+  if (!(wc.opcode & IBV_WC_RECV)) return true;  // a key has reached the peer
+  s.record->received(c.time());
+  if (!post_one(c, s, wc.wr_id)) return false;
+  if (s.granters.empty() || s.granters[wc.wr_id]->renew(c)) return true;
+  s.record->fail("a key could not be granted");
+  return false;
+}
+
+}  // namespace
+
 void receive(cpu& c, const receiver_settings& s, const std::function<bool()>& over) {
+  for (const auto& g : s.granters) {
+    if (!g->grant_all(c)) return s.record->fail("a first key could not be granted");
+  }
   std::array<ibv_wc, 16> wc{};
   for (;;) {
     const int got = ibv_poll_cq(c, s.cq, static_cast<int>(wc.size()), wc.data());
     if (got < 0) return s.record->fail("the completion queue of receives cannot be polled");
-    for (int i = 0; i < got; ++i) {
-      const ibv_wc& one = wc[static_cast<std::size_t>(i)];
-      if (one.status != IBV_WC_SUCCESS)
-        return s.record->fail(fmt::format("a receive failed: {}", ibv_wc_status_str(one.status)));
-      s.record->received(c.time());
-      if (!post_one(c, s, one.wr_id)) return;
-    }
+    const auto end = wc.begin() + got;
+    if (!std::all_of(wc.begin(), end, [&](const ibv_wc& one) { return take_receive(c, s, one); })) return;
     if (got == 0 && !wait_cq(c, s.cq, look_up) && over()) return;
   }
 }

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "testbenches/kit/endpoint.h"
 #include "testbenches/traffic/flow_record.h"
+#include "testbenches/traffic/key_granter.h"
 
 namespace hcasim::traffic {
 
@@ -13,14 +15,17 @@ struct receiver_settings {
   flow_record* record = nullptr;
   kit::ibv_cq* cq = nullptr;  // of all receives
   kit::ibv_srq* shared = nullptr;
+  kit::ibv_xrcd* domain = nullptr;  // XRC
   std::vector<kit::ibv_qp*> qps;
-  kit::region buffer;       // all messages land here
-  std::uint32_t depth = 0;  // receives of each queue
+  std::vector<std::unique_ptr<key_granter>> granters;  // by QP; empty = no message needs a key
+  kit::region buffer;                                  // all messages land here
+  std::uint32_t depth = 0;                             // receives of each queue
 };
 
 // Posts the first receives; before the peers send. False = a receive was refused.
 bool fill_receives(cpu& c, const receiver_settings& s);
-// Posts a receive for each completed one, until `over` returns true and nothing comes any more.
+// Grants the first keys. Posts a receive, and grants a key, for each completed receive, until `over` returns true and nothing
+// comes any more.
 void receive(cpu& c, const receiver_settings& s, const std::function<bool()>& over);
 
 }  // namespace hcasim::traffic
