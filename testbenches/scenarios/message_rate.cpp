@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "testbenches/kit/world.h"
+#include "testbenches/scenarios/steady_state.h"
 #include "tlm/base/random.h"
 
 namespace hcasim::kit {
@@ -194,10 +195,26 @@ void writer(stream_state& s, cpu& c, node& n) {
     const bool ok = messages == 0 || run(messages);
     s.result->completed = before.completed;
     s.result->waited = before.waited;
+    s.result->warm_up += messages;
     return ok;
   };
+  // A stretch begins and ends with an idle machine, so it is long beside the messages under way.
+  const auto warm_up_until_steady = [&] {
+    const std::uint64_t stretch = std::max<std::uint64_t>(2000, std::uint64_t{16} * most);
+    const std::uint64_t pages = o.regions * ceil_div(std::max(o.region_bytes, o.size), o.page != 0 ? o.page : 4096);
+    const std::uint64_t longest = s.result->warm_up + 1'000'000 + 10 * pages;
+    steady_state judge;
+    for (bool ok = true; !s.result->steady && s.result->warm_up < longest;) {
+      const ps begin = c.time();
+      ok = warm_up(stretch);
+      if (!ok) return false;
+      c.sync();
+      s.result->steady = judge.reached(static_cast<double>(stretch) / to_seconds(c.time() - begin));
+    }
+    return true;
+  };
 
-  bool ok = warm_up(o.warm_up);
+  bool ok = warm_up(o.warm_up) && (!o.until_steady || warm_up_until_steady());
   o.parts.begin(c);
   for (std::uint64_t part = 0; ok && part < o.starts; ++part)
     ok = warm_up(part) && measure(o.messages * (part + 1) / o.starts - o.messages * part / o.starts);

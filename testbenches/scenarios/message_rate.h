@@ -22,6 +22,8 @@ struct stream_options {
   ibv_mtu mtu = IBV_MTU_1024;
   std::uint64_t region_bytes = 4096;  // bytes of each region; at least `size`
   std::uint64_t warm_up = 0;          // messages before the measurement
+  // The warm-up goes on until caches and rate are steady, at most 1 000 000 messages and 10 for each page of the target.
+  bool until_steady = false;
   // Parts of the measurement, each from an idle machine and after one message more than the part before it. Which messages
   // share a post follows from the start and repeats from then on.
   std::uint32_t starts = 1;
@@ -37,6 +39,8 @@ struct stream_options {
 struct stream_result {
   bool ok = false;
   std::uint64_t completed = 0;  // messages completed in the measurement
+  std::uint64_t warm_up = 0;    // messages before it
+  bool steady = false;          // the warm-up ended because caches and rate were steady
   ps measured{0};               // from the first post to the last completion, of all parts
   ps waited{0};                 // idle time of the posting thread
   double slowest = 0;           // rate of a part, messages per second

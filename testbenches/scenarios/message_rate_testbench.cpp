@@ -1,4 +1,6 @@
 #include <bit>
+#include <charconv>
+#include <string>
 
 #include "testbenches/program/execution/testbench.h"
 #include "testbenches/scenarios/message_rate.h"
@@ -19,7 +21,8 @@ class message_rate final : public testbench {
     k.count("outstanding", o_.outstanding, 0, 16384, "on all QPs together, each message on the next QP; 0: window on each");
     k.count("qps", o_.qps, 1, 65536, "QPs, used in turn");
     k.count("regions", o_.regions, 1, 1 << 20, "target regions, used in turn");
-    k.count("warm_up", o_.warm_up, 0, 1e12, "messages before those that are measured");
+    k.text("warm_up", warm_up_,
+           "messages before those that are measured; auto: until cache hit ratios and the rate are steady");
     k.count(
         "starts", o_.starts, 1, 1024,
         "parts that the messages are measured in, each from an idle machine and after one message more: which messages share "
@@ -43,6 +46,7 @@ class message_rate final : public testbench {
     }
     if (o_.starts > o_.messages) throw input_error("parameters.starts: more parts than messages; lower it");
     if (o_.send_inline && operation_ == operation::read) throw input_error("parameters.inline: a READ has no payload to send");
+    read_warm_up();
     o_.read = operation_ == operation::read;
     o_.mtu = static_cast<kit::ibv_mtu>(static_cast<int>(mtu_) + 1);
     o_.seed = context.seed();
@@ -60,16 +64,32 @@ class message_rate final : public testbench {
       context.result().figure("fastest_start", r.fastest / 1e6, "M/s",
                               "messages per simulated second, from the start with the most");
     }
+    if (o_.until_steady) {
+      context.result().figure("warm_up", static_cast<double>(r.warm_up), "1", "messages before those that are measured");
+      context.result().figure("steady", r.steady ? 1 : 0, "1", "1: the warm-up ended because caches and rate were steady");
+    }
     context.result().figure("goodput", rate * static_cast<double>(o_.size) * 8 / 1e9, "Gb/s", "payload per simulated second");
     context.resource("node0.host", "software", r.software_busy(), "share of the time that the posting thread did not wait");
     context.result().operations(r.completed);
   }
 
  private:
+  void read_warm_up() {
+    o_.until_steady = warm_up_ == "auto";
+    if (o_.until_steady) return;
+    const char* const end = warm_up_.data() + warm_up_.size();
+    const auto [rest, error] = std::from_chars(warm_up_.data(), end, o_.warm_up);
+    constexpr std::uint64_t most = 1'000'000'000'000;
+    if (warm_up_.empty() || error != std::errc{} || rest != end || o_.warm_up > most)
+      throw input_error("parameters.warm_up: '" + warm_up_ +
+                        "' is no number of messages up to 1000000000000; write for example 20000, or auto");
+  }
+
   enum class operation : std::uint8_t { write, read };
   enum class mtu_size : std::uint8_t { mtu_256, mtu_512, mtu_1024, mtu_2048, mtu_4096 };
 
   kit::stream_options o_;
+  std::string warm_up_ = "0";
   operation operation_ = operation::write;
   mtu_size mtu_ = mtu_size::mtu_1024;
 };

@@ -18,6 +18,8 @@
 #include "testbenches/program/places/places.h"
 #include "testbenches/program/recording/resources.h"
 #include "testbenches/program/recording/statistics_series.h"
+#include "testbenches/program/results/cost.h"
+#include "testbenches/program/results/filling.h"
 #include "testbenches/program/results/hierarchy.h"
 #include "testbenches/program/results/report.h"
 #include "testbenches/program/results/statistics_report.h"
@@ -162,6 +164,10 @@ class whole_run {
       document_["measured"]["parts"][i]["resources"] = resources_json(resources_of(run_.tree(), m, m.parts()[i]));
     }
     document_["resources"] = resources_json(resources_);
+    filling_ = still_filling(m, m.measured());
+    if (!filling_.empty()) document_["filling"] = filling_json(filling_);
+    if (o_.cost) run_.machine().memories(memories_);
+    if (o_.cost) document_["cost"] = cost_json(memories_);
     if (what_if_) what_if_gain_ = what_if_->run(resources_, units, speed_->wall);
     if (what_if_gain_) document_["what_if"] = what_if_gain_json(*what_if_gain_);
     document_["description"] = resolved_json(run_.tree());
@@ -199,9 +205,10 @@ class whole_run {
     for (const std::string& f : r.failures()) std::cout << "failed: " << f << "\n";
     for (const auto& observer : o_.observers) std::cout << observer->warning();
     if (o_.explain) std::cout << explain(waterfalls(), resources_);
+    if (o_.cost) std::cout << cost_text(memories_) << "\n";
     if (what_if_gain_) std::cout << what_if_gain_text(*what_if_gain_);
     if (o_.explain || what_if_gain_) std::cout << verdict_text(resources_, what_if_gain_ ? &*what_if_gain_ : nullptr) << "\n";
-    std::cout << speed_->text();
+    std::cout << filling_text(filling_) << speed_->text();
     for (const std::string& way : run_.machine().ways_of_rtl()) std::cout << "rtl         " << way << "\n";
     const std::string folder = out_->final_place().string();
     std::cout << fmt::format("results in  {}\n", folder);
@@ -223,6 +230,8 @@ class whole_run {
   ps end_{0};
   std::optional<host_speed> speed_;
   std::vector<resource_use> resources_;
+  std::vector<filling_cache> filling_;
+  memory_list memories_;
   std::optional<what_if_gain> what_if_gain_;
   ordered_json document_;
 };

@@ -26,6 +26,7 @@ struct run_options {
   ps from{0};               // begin of the recording
   ps until = never;         // end of the recording
   bool explain = false;
+  bool cost = false;
   std::optional<std::string> what_if;  // the pattern; empty = find the resources that matter
   bool force = false;
   bool json = false;

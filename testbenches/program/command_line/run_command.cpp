@@ -47,6 +47,8 @@ struct run_arguments {
     run.add_option("--from", from, "Record waveforms and spans from this simulated time on")->type_name("TIME");
     run.add_option("--until", until, "Record waveforms and spans until this simulated time")->type_name("TIME");
     run.add_flag("--explain", options.explain, "Say where the time of an operation went and how busy each resource was");
+    run.add_flag("--cost", options.cost,
+                 "Say how many bits of on-chip memory each unit has, as its knobs are set (docs/cost.md)");
     run.add_option(
            "--what-if", what_if,
            "Find the bottleneck: run again with one resource after the other relieved (twice the count, size or rate, "

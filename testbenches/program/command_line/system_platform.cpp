@@ -3,6 +3,7 @@
 #include <bit>
 #include <filesystem>
 
+#include "models/adapter/hca/hca_memories.h"
 #include "models/system/fault_catalogue.h"
 #include "models/system/system.h"
 #include "testbenches/program/description/names.h"
@@ -151,6 +152,13 @@ class system_platform : public platform {
       return s;
     } catch (const std::invalid_argument& e) {
       throw input_error(fmt::format("the description does not fit together: {}; see 'hcasim params' and docs/units", e.what()));
+    }
+  }
+
+  void memories(memory_list& to) const override {
+    for (std::size_t i = 0; i < config_.nodes.size(); ++i) {
+      to.within(fmt::format("node{}.hca", i),
+                [&] { hcasim::memories(config_.nodes[i].hca, config_.link.virtual_lanes, config_.link.buffer, to); });
     }
   }
 

@@ -10,6 +10,7 @@
 
 #include "tlm/base/faults.h"
 #include "tlm/base/knobs.h"
+#include "tlm/base/memories.h"
 
 namespace hcasim {
 
@@ -27,6 +28,8 @@ class platform {
   virtual system_config* config() { return nullptr; }
   // Elaborates the machine for `run`, which keeps it. Throws input_error when the description does not fit together.
   virtual system& build(run_context& run) = 0;
+  // Declares the on-chip memories of the machine, as its knobs are set.
+  virtual void memories(memory_list& /*to*/) const {}
   // Returns the places that can fail, and how.
   [[nodiscard]] virtual std::span<const fault_place> faults() const { return {}; }
   [[nodiscard]] virtual std::size_t nodes() const { return 0; }

@@ -1,5 +1,6 @@
 #include "testbenches/program/report/page.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <filesystem>
@@ -43,6 +44,43 @@ ordered_json metrics_of(result_file& results) {
     metrics.push_back({{"name", row[0]}, {"title", row[1]}, {"unit", row[2]}});
   });
   return metrics;
+}
+
+// Returns the charts that the page's script does not draw, as pictures; empty = none.
+std::string pictures(result_file& results) {
+  std::string out;
+  std::vector<bool> wanted;
+  std::vector<std::pair<std::string, std::string>> charts;
+  results.query("SELECT kind, x FROM charts ORDER BY position", [&](const auto& row) { charts.emplace_back(row[0], row[1]); });
+  for (const auto& [kind, x] : charts) wanted.push_back(needs_picture(results, kind, x));
+  if (std::none_of(wanted.begin(), wanted.end(), [](bool w) { return w; })) return out;
+  const std::vector<chart_data> all = charts_of(results);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (wanted[i]) out += fmt::format("<div class=\"picture\">{}</div>\n", svg_chart(all[i]));
+  }
+  return out;
+}
+
+// Returns the points whose caches were still being filled; empty = none.
+std::string cold_caches(result_file& results) {
+  constexpr std::size_t shown = 100;
+  std::string rows;
+  std::size_t count = 0;
+  results.query("SELECT id, filling FROM points WHERE status = 'passed' AND filling <> '[]' ORDER BY id", [&](const auto& row) {
+    std::string caches;
+    for (const auto& c : ordered_json::parse(row[1])) {
+      caches += fmt::format("{}{} {:.1f} %", caches.empty() ? "" : ", ", c["unit"].template get<std::string>(),
+                            c["share"].template get<double>() * 100);
+    }
+    if (++count <= shown) rows += fmt::format("<tr><td class=\"number\">{}</td><td>{}</td></tr>\n", row[0], escaped(caches));
+  });
+  if (count == 0) return "";
+  return fmt::format(
+      "<h2>Cold caches</h2>\n<p class=\"facts\">{} points measured caches that were still being filled: their ratios are not "
+      "of a "
+      "longer run. Share of the lookups that filled an empty place:</p>\n<div class=\"scroll\"><table id=\"cold\"><thead><tr>"
+      "<th>point</th><th>caches</th></tr></thead><tbody>\n{}</tbody></table></div>\n",
+      count, rows);
 }
 
 // Names that rows refer to by number.
@@ -112,7 +150,11 @@ std::string report_page(result_file& results, result_file* other) {
   data["axes"] = axes_json(results);
   data["metrics"] = metrics_of(results);
   data["charts"] = ordered_json::array();
+  const auto is_axis = [&](const std::string& name) {
+    return std::any_of(data["axes"].begin(), data["axes"].end(), [&](const auto& a) { return a["name"] == name; });
+  };
   results.query("SELECT kind, title, x, series, metrics, place FROM charts ORDER BY position", [&](const auto& row) {
+    if (row[0] == "tornado" || !is_axis(row[2])) return;
     data["charts"].push_back({{"kind", row[0]},
                               {"title", row[1]},
                               {"x", row[2]},
@@ -141,14 +183,14 @@ std::string report_page(result_file& results, result_file* other) {
              "charset=\"utf-8\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n"
              "<h1>{}</h1>\n<p class=\"question\">{}</p>\n<p class=\"facts\">hcasim {}, {} of {} points</p>\n<div "
              "id=\"controls\" "
-             "class=\"controls\"></div>\n<div id=\"chart\"></div>\n<h2>Points</h2>\n<div id=\"pages\" "
+             "class=\"controls\"></div>\n<div id=\"chart\"></div>\n{}<h2>Points</h2>\n<div id=\"pages\" "
              "class=\"pages\"></div>\n<div "
              "class=\"scroll\"><table id=\"table\"></table></div>\n{}<h2>Description</h2>\n<details><summary>every value that "
              "point 1 was run with; "
              "the axes say what the others differ in</summary><pre id=\"description\"></pre></details>\n",
              name, asset(folder + "/report.css"), name, escaped(results.study_value("question")),
-             escaped(results.study_value("version")), rows, results.study_value("points"),
-             what_if_section(what_ifs_of(results))) +
+             escaped(results.study_value("version")), rows, results.study_value("points"), pictures(results),
+             what_if_section(what_ifs_of(results)) + cold_caches(results)) +
          R"(<script id="data" type="application/json">)" + in_script(data) + "</script>\n<script>\n" + asset(places::charts) +
          "\n</script>\n<script>\n" + asset(folder + "/report.js") + "</script>\n</body>\n</html>\n";
 }

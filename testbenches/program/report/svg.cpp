@@ -53,7 +53,8 @@ double largest(const chart_data& c) {
   for (std::size_t i = 0; i < c.x.size(); ++i) {
     double sum = 0;
     for (const chart_series& s : c.series) {
-      const double v = s.values[i].value_or(0);
+      const double error = s.errors.empty() ? 0 : s.errors[i].value_or(0);
+      const double v = s.values[i].value_or(0) + error;
       sum = c.kind == "stacked" ? sum + v : std::max(sum, v);
     }
     most = std::max(most, sum);
@@ -85,6 +86,48 @@ std::string legend(const chart_data& c) {
                        y - 10, colours[i % colours.size()]);
     out += text(plot_right + 34, y, c.series[i].name, "start");
   }
+  return out;
+}
+
+std::string error_bar(double x, double low, double high, const char* colour) {
+  return fmt::format(
+      "<path class=\"error\" d=\"M{0:.1f} {1:.1f}H{2:.1f}M{3:.1f} {1:.1f}V{4:.1f}M{0:.1f} {4:.1f}H{2:.1f}\" fill=\"none\" "
+      "stroke=\"{5}\"/>\n",
+      x - 4, low, x + 4, x, high, colour);
+}
+
+// Draws each knob as a bar to either side of the base, which is the line in the middle.
+std::string tornado(const chart_data& c) {
+  double most = 0;
+  for (const chart_series& s : c.series) {
+    for (const auto& v : s.values) most = std::max(most, std::fabs(v.value_or(0)));
+  }
+  const double step = tick_step(most > 0 ? most : 1);
+  most = std::max(std::ceil(most / step - 1e-9), 1.0) * step;
+  constexpr double names = 300;  // right edge of the knobs' names
+  const double middle = (names + image_width - 30) / 2;
+  const auto x_of = [&](double v) { return middle + (image_width - 30 - names) / 2 * v / most; };
+  std::string out;
+  for (double v = -most; v <= most * (1 + 1e-9); v += step) {
+    const bool base = std::fabs(v) < step / 2;
+    out += fmt::format("<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\" stroke=\"{3}\"/>\n", x_of(v), top, bottom,
+                       base ? "#555" : "#e3e3e3");
+    out += text(x_of(v), bottom + 20, base ? "base" : fmt::format("{:+g}", v));
+  }
+  const double pitch = (bottom - top) / static_cast<double>(std::max<std::size_t>(c.x.size(), 1));
+  for (std::size_t i = 0; i < c.x.size(); ++i) {
+    const double y = top + pitch * static_cast<double>(i);
+    out += text(names - 8, y + pitch / 2 + 4, c.x[i], "end");
+    for (std::size_t s = 0; s < c.series.size(); ++s) {
+      const auto& v = c.series[s].values[i];
+      if (!v) continue;
+      out += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\">{}</rect>\n",
+                         std::min(x_of(*v), middle), y + pitch * (s ? 0.5 : 0.12), std::fabs(x_of(*v) - middle), pitch * 0.38,
+                         colours[s], hover(c, c.series[s], i));
+    }
+  }
+  out += text(image_width - 30, top - 10, fmt::format("{} / {} of the knob", c.series[0].name, c.series[1].name), "end",
+              R"( fill="#444")");
   return out;
 }
 
@@ -121,6 +164,8 @@ std::string line_or_stacked(const chart_data& c) {
         base[i] += v;
       } else {
         path += fmt::format("{}{:.1f} {:.1f}", path.empty() || !series.values[i - 1] ? "M" : "L", x, y_of(v));
+        if (!series.errors.empty() && series.errors[i])
+          marks += error_bar(x, y_of(v - *series.errors[i]), y_of(v + *series.errors[i]), colour);
         marks += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.5\" fill=\"{}\">{}</circle>\n", x, y_of(v), colour,
                              hover(c, series, i));
       }
@@ -205,7 +250,7 @@ std::string svg_chart(const chart_data& c) {
   out += text(16, 22, c.title, "start", R"( font-size="15" font-weight="600")");
   if (!c.fixed.empty()) out += text(image_width - 12, height - 8, c.fixed, "end", R"( fill="#666")");
   if (c.kind != "heat") out += text(16, 42, c.y_title, "start", R"( fill="#444")");
-  return out + (c.kind == "heat" ? heat_map(c) : line_or_stacked(c)) + "</svg>\n";
+  return out + (c.kind == "heat" ? heat_map(c) : c.kind == "tornado" ? tornado(c) : line_or_stacked(c)) + "</svg>\n";
 }
 
 }  // namespace hcasim

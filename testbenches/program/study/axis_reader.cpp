@@ -39,20 +39,31 @@ bool has_numbers(knob_kind kind) {
 }  // namespace
 
 void axis_reader::read_axis(const YAML::Node& n, const std::string& path, study_axis& a) {
-  yaml_.check_keys(n, path, {"knob", "values", "range", "log", "presets", "zip", "labels", "title", "unit"});
+  yaml_.check_keys(n, path,
+                   {"knob", "values", "range", "log", "presets", "zip", "sample", "over", "seeds", "labels", "title", "unit"});
   if (n["title"]) a.title = yaml_.scalar(n["title"], path + ".title");
   std::vector<std::string> forms;
-  for (const char* form : {"values", "range", "log", "presets", "zip"}) {
+  for (const char* form : {"values", "range", "log", "presets", "zip", "sample", "seeds"}) {
     if (n[form]) forms.emplace_back(form);
   }
   if (forms.size() != 1) {
     yaml_.fail(n, path,
-               forms.empty() ? "one of values, range, log, presets or zip is needed"
+               forms.empty() ? "one of values, range, log, presets, zip, sample, seeds or formula is needed"
                              : fmt::format("{} and {} are given; keep one", forms[0], forms[1]));
   }
   const std::string& form = forms[0];
+  if (n["over"] && form != "sample")
+    yaml_.fail(n["over"], path + ".over", "only a sample is taken over ranges; add 'sample: {latin: N}'");
+  for (const char* fixed : {"zip", "sample", "seeds"}) {
+    if (form == fixed && n["knob"])
+      yaml_.fail(n["knob"], path + ".knob", fmt::format("{} names its knobs itself; remove this one", form));
+  }
   if (form == "zip") {
     zip(n["zip"], path + ".zip", a);
+  } else if (form == "sample") {
+    sample(n, path, a);
+  } else if (form == "seeds") {
+    seeds(n["seeds"], path + ".seeds", a);
   } else {
     if (form == "presets" && n["knob"]) yaml_.fail(n["knob"], path + ".knob", "presets need no knob; remove it");
     if (form != "presets" && !n["knob"]) yaml_.fail(n, path + ".knob", "which knob? add 'knob: PATH' ('hcasim params')");

@@ -1,4 +1,5 @@
-// The axes of a study: lists, ranges, presets, several knobs that change together. Every value is checked against its knob.
+// The axes of a study: lists, ranges, presets, several knobs that change together, samples, seeds. Every value is checked
+// against its knob.
 #pragma once
 
 #include <set>
@@ -18,9 +19,15 @@ class axis_reader {
   axis_reader(const strict_yaml& yaml, prepared_run& base) : yaml_(yaml), base_(base) {}
 
   void read_axis(const YAML::Node& n, const std::string& path, study_axis& a);
+  // Counts a knob as varied by another part of the study.
+  void taken(const std::string& knob) { varied_.insert(knob); }
 
  private:
   void zip(const YAML::Node& n, const std::string& path, study_axis& a);
+  void seeds(const YAML::Node& n, const std::string& path, study_axis& a);
+  void sample(const YAML::Node& n, const std::string& path, study_axis& a);
+  [[nodiscard]] std::vector<std::string> sampled(const std::string& knob, const YAML::Node& n, const std::string& path,
+                                                 const std::vector<double>& places) const;
   std::vector<axis_value> values_of(const std::string& knob, const YAML::Node& where, const YAML::Node& n,
                                     const std::string& form, const std::string& path, study_axis* a);
   void check_value(const std::string& knob, const std::string& text, const place& p);

@@ -6,12 +6,17 @@
 #include <stdexcept>
 
 #include "testbenches/program/description/names.h"
+#include "testbenches/program/description/quantity.h"
 
 namespace hcasim {
 namespace {
 
 using nlohmann::ordered_json;
 using known_values = std::map<std::string, std::optional<double>>;
+
+bool in_name(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
+}
 
 // Recursive descent; a missing operand or a division by zero makes the whole value missing.
 class expression {
@@ -102,13 +107,14 @@ class expression {
     if (known == names_.end()) {
       std::vector<std::string> names;
       for (const auto& [n, v] : names_) names.push_back(n);
-      fail(fmt::format("there is no metric '{}' above this one; {}", name, suggestion(name, names, "metrics above")));
+      fail(fmt::format("there is no metric '{}' above this one, and no axis with numbers; {}", name,
+                       suggestion(name, names, "known names")));
     }
     return known->second;
   }
   std::string word() {
     const std::size_t begin = at_;
-    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_')) ++at_;
+    while (at_ < text_.size() && in_name(text_[at_])) ++at_;
     if (begin == at_) fail(at_ == text_.size() ? "it ends too early" : fmt::format("'{}' is not expected", text_.substr(at_)));
     return std::string(text_.substr(begin, at_ - begin));
   }
@@ -169,6 +175,58 @@ ordered_json cell_value(const metric& m, const ordered_json& tables) {
   missing(m, "row", m.row, rows, "rows");
 }
 
+std::optional<double> knob_value(const ordered_json& description, const std::string& path, knob_kind kind) {
+  const ordered_json* at = &description;
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find('.', begin), path.size());
+    const auto found = at->find(path.substr(begin, end - begin));
+    if (found == at->end()) return std::nullopt;
+    at = &*found;
+    begin = end + 1;
+  }
+  if (at->is_number()) return at->get<double>();
+  if (!at->is_string() || *at == "never") return std::nullopt;
+  return static_cast<double>(parse_quantity(kind, at->get<std::string>()));
+}
+
+// Returns the bits of a unit and of the units inside; "total" is the machine.
+ordered_json cost_value(const metric& m, const ordered_json& cost) {
+  std::uint64_t bits = 0;
+  bool there = m.what == "total";
+  for (const auto& [unit, own] : cost.items()) {
+    if (m.what != "total" && unit != m.what && !unit.starts_with(m.what + ".")) continue;
+    there = true;
+    bits += own.get<std::uint64_t>();
+  }
+  if (!there) missing(m, "unit with on-chip memory", m.what, keys(cost), "units");
+  return bits;
+}
+
+// A step without time is not listed, so a step that only another operation has reads 0.
+ordered_json explain_value(const metric& m, const ordered_json& breakdown) {
+  const auto operation = breakdown.find(m.what);
+  if (operation == breakdown.end()) missing(m, "operation", m.what, keys(breakdown), "operations");
+  if (m.step.empty()) return (*operation)["total"];
+  std::vector<std::string> steps;
+  for (const auto& [name, other] : breakdown.items()) {
+    for (const auto& s : other["steps"]) steps.push_back(s["unit"]);
+  }
+  if (std::find(steps.begin(), steps.end(), m.step) == steps.end()) missing(m, "step", m.step, steps, "steps");
+  double ns = 0;
+  for (const auto& s : (*operation)["steps"]) {
+    if (s["unit"] == m.step && (m.kind.empty() || s["kind"] == m.kind)) ns += s["ns"].get<double>();
+  }
+  return ns;
+}
+
+ordered_json series_value(const metric& m, const ordered_json& series) {
+  const auto s = series.find(m.what);
+  if (s == series.end()) missing(m, "series", m.what, keys(series), "series");
+  const std::string of = m.of.empty() ? "mean" : m.of;
+  if (!s->contains(of)) missing(m, "value", of, keys(*s), "values of a series");
+  return (*s)[of];
+}
+
 ordered_json resource_value(const metric& m, const ordered_json& resources) {
   for (const auto& r : resources) {
     if (fmt::format("{}.{}", r["unit"].get<std::string>(), r["resource"].get<std::string>()) == m.what) return r["utilisation"];
@@ -177,6 +235,19 @@ ordered_json resource_value(const metric& m, const ordered_json& resources) {
 }
 
 }  // namespace
+
+std::vector<std::string> names_in(std::string_view formula) {
+  std::vector<std::string> out;
+  while (!formula.empty()) {
+    const std::string_view word = formula.substr(
+        0, static_cast<std::size_t>(std::find_if_not(formula.begin(), formula.end(), in_name) - formula.begin()));
+    const bool function = word == "min" || word == "max";
+    if (!word.empty() && !function && std::isdigit(static_cast<unsigned char>(word[0])) == 0 && word[0] != '.')
+      out.emplace_back(word);
+    formula.remove_prefix(std::max<std::size_t>(word.size(), 1));
+  }
+  return out;
+}
 
 std::optional<double> evaluate(std::string_view formula, const known_values& names) {
   return expression(formula, names).value();
@@ -195,6 +266,12 @@ ordered_json metric_value(const metric& m, const point_data& data, const known_v
       return cell_value(m, data.tables);
     case metric_source::resource:
       return resource_value(m, data.resources);
+    case metric_source::cost:
+      return cost_value(m, data.cost);
+    case metric_source::explain:
+      return explain_value(m, data.breakdown);
+    case metric_source::series:
+      return series_value(m, data.series);
     case metric_source::formula:
       break;
   }
@@ -222,7 +299,11 @@ void check_resources(const std::vector<metric>& metrics, const std::vector<std::
 ordered_json metric_values(const std::vector<metric>& metrics, const point_data& data) {
   ordered_json out = ordered_json::object();
   known_values before;
+  for (const auto& [name, number] : data.axes.items()) {
+    if (number.is_number()) before[name] = number.get<double>();
+  }
   for (const metric& m : metrics) {
+    for (const auto& [path, kind] : m.knobs) before[path] = knob_value(data.description, path, kind);
     const ordered_json v = metric_value(m, data, before);
     before[m.name] = v.is_number() ? std::optional<double>(v.get<double>()) : std::nullopt;
     out[m.name] = v;

@@ -8,9 +8,13 @@
 #include "testbenches/program/execution/prepare.h"
 #include "testbenches/program/execution/what_if.h"
 #include "testbenches/program/recording/resources.h"
+#include "testbenches/program/recording/statistics_series.h"
+#include "testbenches/program/results/cost.h"
+#include "testbenches/program/results/filling.h"
 #include "testbenches/program/results/hierarchy.h"
 #include "testbenches/program/results/report.h"
 #include "testbenches/program/results/statistics_report.h"
+#include "testbenches/program/study/breakdown.h"
 #include "testbenches/program/study/metric_check.h"
 
 namespace hcasim {
@@ -34,13 +38,20 @@ ordered_json by_short_name(const ordered_json& full, ordered_json& catalogue) {
   return out;
 }
 
-void fill(point_record& r, const study& s, const prepared_run& run, run_context& context,
+void fill(point_record& r, const study& s, const prepared_run& run, run_context& context, const point_breakdown& breakdown,
           const std::function<bool(const std::string&)>& knows) {
   const ps end = now();
   context.measurement().finish(end);
   const measurement& m = context.measurement();
   const ordered_json result = result_json(context.result());
   point_data data;
+  data.axes = s.numbers(r.id);
+  data.description = ordered_json::parse(r.description);
+  memory_list memories;
+  run.machine().memories(memories);
+  data.cost = unit_costs(memories);
+  data.breakdown = breakdown.json(context.result());
+  data.series = series_json(context.folder() / statistics_series::file_name);
   ordered_json figure_units = ordered_json::object();
   data.figures = ordered_json::object();
   for (const auto& [name, f] : result["figures"].items()) {
@@ -63,6 +74,10 @@ void fill(point_record& r, const study& s, const prepared_run& run, run_context&
   r.tables = compact(data.tables);
   r.statistics = compact(data.statistics);
   r.resources = compact(data.resources);
+  r.filling = compact(filling_json(still_filling(m, m.measured())));
+  r.cost = compact(data.cost);
+  r.breakdown = compact(data.breakdown);
+  r.series = compact(data.series);
   r.failures = compact(result["failures"]);
   r.presets = compact(ordered_json(run.presets()));
   if (context.result().passed()) {
@@ -76,6 +91,17 @@ void fill(point_record& r, const study& s, const prepared_run& run, run_context&
   std::string text = compact(catalogue);
   r.catalogue_hash = fmt::format("{:016x}", std::hash<std::string>{}(text));
   if (!knows(r.catalogue_hash)) r.catalogue = std::move(text);
+}
+
+// Returns the recorder of the statistics that metrics want over time; null = none does.
+statistics_series* series_of(const study& s, const prepared_run& run, const std::filesystem::path& scratch) {
+  series_options options = run.series();
+  options.series = wanted_series(s.metrics());
+  if (options.series.empty()) return nullptr;
+  if (options.interval == never)
+    throw metric_error({s.file().string(), 0, 0}, "metrics",
+                       "a series needs its interval; write in the base for example statistics.interval: 10 us");
+  return new statistics_series(options, scratch);
 }
 
 }  // namespace
@@ -133,11 +159,14 @@ point_record run_point(const study& s, std::uint64_t id, platform_factory machin
     r.description = compact(resolved_json(run.tree()));
     // One job at a time: as many points as cores run at once.
     what_if* relieving = s.what_if_pattern() ? new what_if(d, run, machine, scratch, *s.what_if_pattern(), 1) : nullptr;
-    run_context& context = *new run_context(run.machine(), run.seed(), scratch);
+    const point_breakdown& breakdown = *new point_breakdown(s.metrics());
+    statistics_series* series = series_of(s, run, scratch);
+    run_context& context = *new run_context(run.machine(), run.seed(), scratch, series);
     new metric_check(s.metrics());
     run_guarded(run.bench(), context);
+    if (series && context.result().passed()) series->finish(context.measurement(), now());
     const host_speed speed = measure_host(context, all_units(), begin);
-    fill(r, s, run, context, knows);
+    fill(r, s, run, context, breakdown, knows);
     if (relieving && r.status == "passed") {
       const measurement& m = context.measurement();
       const auto busy = resources_of(run.tree(), m, m.measured(), context.result().resources());

@@ -27,6 +27,10 @@ struct point_record {
   std::string tables;
   std::string statistics;
   std::string resources;
+  std::string cost;       // of the on-chip memories
+  std::string breakdown;  // of operations, if a metric asks
+  std::string series;     // statistics over time, if a metric asks
+  std::string filling;    // caches that were still being filled
   std::string description;
   std::string presets;
   std::string failures;
@@ -40,9 +44,10 @@ struct point_record {
 
   template <class V>
   void each(V visit) {
-    for (std::string* f : {&status,   &seed,    &version, &testbench,  &simulated_ns,   &axes,        &metrics,
-                           &figures,  &units,   &tables,  &statistics, &resources,      &description, &presets,
-                           &failures, &what_if, &host,    &catalogue,  &catalogue_hash, &metric_error}) {
+    for (std::string* f :
+         {&status, &seed,      &version,        &testbench,    &simulated_ns, &axes,      &metrics,  &figures,
+          &units,  &tables,    &statistics,     &resources,    &description,  &presets,   &failures, &what_if,
+          &host,   &catalogue, &catalogue_hash, &metric_error, &cost,         &breakdown, &series,   &filling}) {
       visit(*f);
     }
   }

@@ -27,7 +27,8 @@ CREATE TABLE charts (position INTEGER PRIMARY KEY, kind TEXT, title TEXT, x TEXT
                      place TEXT);
 CREATE TABLE points (id INTEGER PRIMARY KEY, status TEXT NOT NULL, seed TEXT, version TEXT, testbench TEXT, simulated_ns REAL,
                      axes TEXT, metrics TEXT, figures TEXT, units TEXT, tables TEXT, statistics TEXT, resources TEXT,
-                     description TEXT, presets TEXT, failures TEXT);
+                     description TEXT, presets TEXT, failures TEXT, cost TEXT,
+                     breakdown TEXT, series TEXT, filling TEXT);
 CREATE TABLE what_ifs (id INTEGER PRIMARY KEY, gains TEXT NOT NULL);
 CREATE TABLE hosts (id INTEGER PRIMARY KEY, host TEXT);
 CREATE TABLE statistics (unit TEXT, name TEXT, measure TEXT, help TEXT, PRIMARY KEY (unit, name)) WITHOUT ROWID;
@@ -36,7 +37,7 @@ CREATE TABLE statistics (unit TEXT, name TEXT, measure TEXT, help TEXT, PRIMARY 
 std::string quoted_name(const std::string& name) {
   return "\"" + name + "\"";
 }
-constexpr const char* chart_words[] = {"line", "heat", "stacked"};
+constexpr const char* chart_words[] = {"line", "heat", "stacked", "tornado"};
 
 }  // namespace
 
@@ -227,6 +228,11 @@ void result_file::store_study(const study& s) {
   put_value("fingerprint", s.fingerprint());
   put_value("version", places::version);
   put_value("points", std::to_string(s.points()));
+  std::string repeats;
+  for (const study_axis& a : s.axes()) {
+    if (a.repeats) repeats = a.name;
+  }
+  put_value("repeats", repeats);
   execute("DELETE FROM axes; DELETE FROM metrics; DELETE FROM charts; DROP VIEW IF EXISTS results;");
   std::string view = "CREATE VIEW results AS SELECT id, status";
   for (std::size_t a = 0; a < s.axes().size(); ++a) {
@@ -283,14 +289,22 @@ void result_file::refresh(const study& s) {
   execute("BEGIN");
   store_study(s);
   std::vector<std::pair<std::string, std::string>> changed;
-  query("SELECT id, figures, tables, statistics, resources FROM points WHERE status = 'passed'", [&](const auto& row) {
-    point_data data;
-    data.figures = ordered_json::parse(row[1]);
-    data.tables = ordered_json::parse(row[2]);
-    data.statistics = ordered_json::parse(row[3]);
-    data.resources = ordered_json::parse(row[4]);
-    changed.emplace_back(row[0], compact(metric_values(s.metrics(), data)));
-  });
+  query(
+      "SELECT id, figures, tables, statistics, resources, description, cost, breakdown, series FROM points "
+      "WHERE status = 'passed'",
+      [&](const auto& row) {
+        point_data data;
+        data.figures = ordered_json::parse(row[1]);
+        data.tables = ordered_json::parse(row[2]);
+        data.statistics = ordered_json::parse(row[3]);
+        data.resources = ordered_json::parse(row[4]);
+        data.description = ordered_json::parse(row[5]);
+        data.cost = ordered_json::parse(row[6]);
+        data.breakdown = ordered_json::parse(row[7]);
+        data.series = ordered_json::parse(row[8]);
+        data.axes = s.numbers(std::stoull(row[0]));
+        changed.emplace_back(row[0], compact(metric_values(s.metrics(), data)));
+      });
   for (const auto& [id, metrics] : changed) {
     statement(*this, "UPDATE points SET metrics = ? WHERE id = ?").bind(1, metrics).bind(2, id).run();
   }
@@ -307,15 +321,16 @@ std::set<std::uint64_t> result_file::finished(bool retry) {
 void result_file::put(const point_record& r) {
   if (!insert_) {
     insert_ = std::make_unique<statement>(
-        *this, "INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+        *this, "INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     insert_host_ = std::make_unique<statement>(*this, "INSERT OR REPLACE INTO hosts VALUES (?, ?)");
   }
   execute("BEGIN IMMEDIATE");
   const auto id = static_cast<std::int64_t>(r.id);
   insert_->bind(1, id);
   int at = 2;
-  for (const std::string* f : {&r.status, &r.seed, &r.version, &r.testbench, &r.simulated_ns, &r.axes, &r.metrics, &r.figures,
-                               &r.units, &r.tables, &r.statistics, &r.resources, &r.description, &r.presets, &r.failures}) {
+  for (const std::string* f :
+       {&r.status, &r.seed, &r.version, &r.testbench, &r.simulated_ns, &r.axes, &r.metrics, &r.figures, &r.units, &r.tables,
+        &r.statistics, &r.resources, &r.description, &r.presets, &r.failures, &r.cost, &r.breakdown, &r.series, &r.filling}) {
     insert_->bind(at++, *f);
   }
   insert_->run();

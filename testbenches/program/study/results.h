@@ -23,7 +23,7 @@ std::string sql_text(const std::string& text);
 
 class result_file {
  public:
-  static constexpr int format = 1;
+  static constexpr int format = 2;
   static constexpr const char* file_name = "results.sqlite";
 
   // Creates a result file. Like all functions here, throws input_error: not writable, damaged, no result file, another format.
@@ -43,6 +43,9 @@ class result_file {
   // Writes a record in a transaction of its own: it survives a kill -9.
   void put(const point_record& r);
   [[nodiscard]] bool knows_catalogue(const std::string& hash) const { return catalogues_.contains(hash); }
+
+  // Writes what follows from all points: means over seeds, effects of a tornado, and the goals found.
+  void put_summaries(const study& s, const nlohmann::ordered_json& goals);
 
   // Calls `row` for each row of a query; the values as text, empty for NULL.
   using row_function = std::function<void(const std::vector<std::string>&)>;

@@ -9,6 +9,7 @@
 #include "testbenches/program/execution/prepare.h"
 #include "testbenches/program/explanation/what_if_change.h"
 #include "testbenches/program/study/axis_reader.h"
+#include "testbenches/program/study/formula_reader.h"
 #include "testbenches/program/study/strict_yaml.h"
 
 namespace hcasim {
@@ -25,7 +26,8 @@ struct study::reader {
       throw description_error({out.file_.string(), 0, 0}, "",
                               "a study is made of 'name: value' lines: study, base, axes, metrics");
     }
-    yaml.check_keys(root, "", {"study", "question", "base", "axes", "metrics", "charts", "what_if", "description"});
+    yaml.check_keys(root, "",
+                    {"study", "question", "base", "axes", "tornado", "metrics", "charts", "goal", "what_if", "description"});
     out.name_ = root["study"] ? yaml.scalar(root["study"], "study") : out.file_.stem().string();
     if (root["question"]) out.question_ = yaml.scalar(root["question"], "question");
     if (!root["base"]) yaml.fail(root, "base", "the study has no base: the description that its axes vary");
@@ -35,12 +37,17 @@ struct study::reader {
     prepared_run scratch(*out.base_.testbench(), out.base_.testbench_place(), machine);
     description base = out.base_;
     scratch.apply(base);
-    if (!root["axes"]) yaml.fail(root, "axes", "the study has no axes; 'hcasim run' runs one description");
-    read_axes(root["axes"], scratch);
+    if (root["tornado"]) read_tornado_axis(root["tornado"], scratch);
+    if (!root["axes"] && !root["tornado"]) yaml.fail(root, "axes", "the study has no axes; 'hcasim run' runs one description");
+    if (root["axes"]) read_axes(root["axes"], scratch);
+    if (out.axes_.empty())
+      yaml.fail(root["axes"], "axes", "every axis is derived, so there is nothing to vary; add 'name: {knob: PATH, ...}'");
+    if (root["axes"]) read_derived(root["axes"], scratch);
     if (!root["metrics"]) yaml.fail(root, "metrics", "the study has no metrics; add at least one");
-    read_metrics(root["metrics"]);
+    read_metrics(root["metrics"], scratch);
     if (root["charts"]) read_charts(root["charts"]);
     if (out.charts_.empty()) default_chart();
+    if (root["goal"]) out.goal_ = read_goal(yaml, root["goal"], out.axes_, out.metrics_);
     if (root["what_if"]) read_what_if(root["what_if"], scratch);
   }
 
@@ -56,15 +63,24 @@ struct study::reader {
     }
   }
 
+  void read_tornado_axis(const YAML::Node& n, prepared_run& scratch) const {
+    study_axis a;
+    out.tornado_ = read_tornado(yaml, n, scratch.tree(), a);
+    out.axes_.push_back(std::move(a));
+  }
+
   void read_axes(const YAML::Node& axes, prepared_run& scratch) const {
     axis_reader reader_of_axes(yaml, scratch);
+    for (const tornado_arm& arm : out.tornado_.arms) reader_of_axes.taken(arm.knob);
     if (!axes.IsMap() || axes.size() == 0)
       yaml.fail(axes, "axes", "an axis is 'name: {knob: PATH, values: [...]}'; at least one is needed");
     std::set<std::string> names;
+    if (!out.axes_.empty()) names.insert(out.axes_[0].name);
     for (const auto& entry : axes) {
       const std::string name = entry.first.Scalar();
       const std::string path = "axes." + name;
       yaml.check_name(entry.first, path, name, names);
+      if (entry.second.IsMap() && entry.second["formula"]) continue;  // derived: a metric, read after all axes
       study_axis a;
       a.name = a.title = name;
       a.where = yaml.at(entry.first);
@@ -75,32 +91,50 @@ struct study::reader {
     }
   }
 
-  void read_metrics(const YAML::Node& n) {
+  void read_metrics(const YAML::Node& n, const prepared_run& scratch) {
     if (!n.IsMap() || n.size() == 0) yaml.fail(n, "metrics", "a metric is 'name: {figure: NAME}'; at least one is needed");
+    formula_reader formulas(yaml, out.axes_, scratch.tree());
+    for (const metric& m : out.metrics_) formulas.known(m.name);
     std::set<std::string> names;
-    std::map<std::string, std::optional<double>> above;
     for (const auto& entry : n) {
       metric m;
       m.name = entry.first.Scalar();
       const std::string path = "metrics." + m.name;
       yaml.check_name(entry.first, path, m.name, names);
-      if (m.name == "id" || m.name == "status" || axis_named(m.name))
+      if (m.name == "id" || m.name == "status" || axis_named(m.name) || derived_named(m.name))
         yaml.fail(entry.first, path, "the name is taken; choose another");
       m.where = yaml.at(entry.first);
       read_metric(entry.second, path, m);
-      if (m.source == metric_source::formula) {
-        try {
-          evaluate(m.what, above);
-        } catch (const std::runtime_error& e) {
-          yaml.fail(entry.second, path, fmt::format("'{}': {}", m.what, e.what()));
-        }
-      }
-      above[m.name] = 1.0;
+      if (m.source == metric_source::formula) formulas.read(entry.second, path, m);
+      formulas.known(m.name);
+      out.metrics_.push_back(std::move(m));
+    }
+  }
+  // Reads the axes with a formula: metrics without values of their own, which may stand along a chart.
+  void read_derived(const YAML::Node& axes, const prepared_run& scratch) const {
+    formula_reader formulas(yaml, out.axes_, scratch.tree());
+    for (const auto& entry : axes) {
+      if (!entry.second.IsMap() || !entry.second["formula"]) continue;
+      metric m;
+      m.name = entry.first.Scalar();
+      const std::string path = "axes." + m.name;
+      yaml.check_keys(entry.second, path, {"formula", "title", "unit"});
+      const auto text = [&](const char* key) { return yaml.scalar(entry.second[key], path + "." + key); };
+      m.title = entry.second["title"] ? text("title") : m.name;
+      if (entry.second["unit"]) m.unit = text("unit");
+      m.what = text("formula");
+      m.source = metric_source::formula;
+      m.derived = true;
+      m.where = yaml.at(entry.first);
+      formulas.read(entry.second, path, m);
+      formulas.known(m.name);
       out.metrics_.push_back(std::move(m));
     }
   }
   void read_metric(const YAML::Node& n, const std::string& path, metric& m) const {
-    yaml.check_keys(n, path, {"figure", "statistic", "row", "column", "table", "resource", "formula", "of", "unit", "title"});
+    yaml.check_keys(n, path,
+                    {"figure", "statistic", "row", "column", "table", "resource", "cost", "explain", "step", "kind", "series",
+                     "formula", "of", "unit", "title"});
     const auto text = [&](const char* key) { return n[key] ? yaml.scalar(n[key], path + "." + key) : std::string(); };
     m.title = n["title"] ? text("title") : m.name;
     m.unit = text("unit");
@@ -118,15 +152,27 @@ struct study::reader {
     take("statistic", metric_source::statistic);
     take("column", metric_source::table_cell);
     take("resource", metric_source::resource);
+    take("cost", metric_source::cost);
+    take("explain", metric_source::explain);
+    take("series", metric_source::series);
     take("formula", metric_source::formula);
-    if (given != 1) yaml.fail(n, path, "exactly one of figure, statistic, column (with row), resource or formula is needed");
+    m.step = text("step");
+    m.kind = text("kind");
+    if (given != 1)
+      yaml.fail(n, path,
+                "exactly one of figure, statistic, column (with row), resource, cost, explain, series or formula is needed");
     if ((m.source == metric_source::table_cell) != !m.row.empty()) yaml.fail(n, path, "row and column go together");
-    if (!m.of.empty() && m.source != metric_source::statistic)
-      yaml.fail(n["of"], path + ".of", "only a statistic has several values");
+    if (!m.of.empty() && m.source != metric_source::statistic && m.source != metric_source::series)
+      yaml.fail(n["of"], path + ".of", "only a statistic and a series have several values");
+    if (!m.step.empty() && m.source != metric_source::explain) yaml.fail(n["step"], path + ".step", "only explain has steps");
+    if (!m.kind.empty() && m.step.empty()) yaml.fail(n["kind"], path + ".kind", "a kind is one of a step; add 'step: UNIT'");
   }
 
   [[nodiscard]] bool axis_named(const std::string& name) const {
     return std::any_of(out.axes_.begin(), out.axes_.end(), [&](const study_axis& a) { return a.name == name; });
+  }
+  [[nodiscard]] bool derived_named(const std::string& name) const {
+    return std::any_of(out.metrics_.begin(), out.metrics_.end(), [&](const metric& m) { return m.derived && m.name == name; });
   }
   std::string axis(const YAML::Node& n, const std::string& path) const {
     std::string name = yaml.scalar(n, path);
@@ -145,15 +191,17 @@ struct study::reader {
   void read_charts(const YAML::Node& n) {
     if (!n.IsSequence()) yaml.fail(n, "charts", "a list of charts is expected: - {line: METRIC, x: AXIS}");
     for (const auto& c : n) {
-      yaml.check_keys(c, "charts", {"line", "heat", "stacked", "x", "series", "y", "at", "title"});
+      yaml.check_keys(c, "charts", {"line", "heat", "stacked", "tornado", "x", "series", "y", "at", "title"});
       study_chart chart;
       int given = 0;
-      for (const auto& [key, kind] :
-           {std::pair{"line", chart_kind::line}, {"heat", chart_kind::heat}, {"stacked", chart_kind::stacked}}) {
+      for (const auto& [key, kind] : {std::pair{"line", chart_kind::line},
+                                      {"heat", chart_kind::heat},
+                                      {"stacked", chart_kind::stacked},
+                                      {"tornado", chart_kind::tornado}}) {
         if (!c[key]) continue;
         ++given;
         chart.kind = kind;
-        if (kind != chart_kind::heat && c[key].IsSequence() && c[key].size() > 0) {
+        if (kind != chart_kind::heat && kind != chart_kind::tornado && c[key].IsSequence() && c[key].size() > 0) {
           for (const auto& m : c[key]) chart.metrics.push_back(metric_name(m, fmt::format("charts.{}", key)));
         } else if (kind == chart_kind::stacked) {
           yaml.fail(c[key], "charts.stacked", "a list of metrics is expected");
@@ -161,9 +209,14 @@ struct study::reader {
           chart.metrics.push_back(metric_name(c[key], fmt::format("charts.{}", key)));
         }
       }
-      if (given != 1) yaml.fail(c, "charts", "exactly one of line, heat or stacked is needed");
+      if (given != 1) yaml.fail(c, "charts", "exactly one of line, heat, stacked or tornado is needed");
+      if (chart.kind == chart_kind::tornado) {
+        read_tornado_chart(c, chart);
+        continue;
+      }
       if (!c["x"]) yaml.fail(c, "charts.x", "which axis? add 'x: AXIS'");
-      chart.x = axis(c["x"], "charts.x");
+      const bool derived = chart.kind == chart_kind::line && c["x"].IsScalar() && derived_named(c["x"].Scalar());
+      chart.x = derived ? c["x"].Scalar() : axis(c["x"], "charts.x");
       if (c["y"] && chart.kind != chart_kind::heat)
         yaml.fail(c["y"], "charts.y", "only a heat map has a second axis; others have series");
       if (c["series"] && chart.kind == chart_kind::heat)
@@ -179,6 +232,17 @@ struct study::reader {
       chart.title = c["title"] ? yaml.scalar(c["title"], "charts.title") : out.question_;
       out.charts_.push_back(std::move(chart));
     }
+  }
+  void read_tornado_chart(const YAML::Node& c, study_chart& chart) {
+    if (out.tornado_.arms.empty())
+      yaml.fail(c["tornado"], "charts.tornado", "the study has no tornado; add 'tornado: {knobs: [...]}'");
+    for (const char* key : {"x", "y", "series"}) {
+      if (c[key]) yaml.fail(c[key], "charts.tornado", fmt::format("a tornado has its knobs along the side; remove {}", key));
+    }
+    chart.x = study_tornado::axis;
+    if (c["at"]) read_place(c["at"], chart);
+    chart.title = c["title"] ? yaml.scalar(c["title"], "charts.title") : out.question_;
+    out.charts_.push_back(std::move(chart));
   }
   void read_place(const YAML::Node& n, study_chart& chart) const {
     if (!n.IsMap()) yaml.fail(n, "charts.at", "where the other axes stand is expected here: {AXIS: VALUE}");
@@ -201,8 +265,14 @@ struct study::reader {
     }
   }
   void default_chart() const {
-    const std::string series = out.axes_.size() > 1 ? out.axes_[1].name : "";
-    out.charts_.push_back({chart_kind::line, out.question_, out.axes_[0].name, series, {}, {out.metrics_[0].name}});
+    const auto first = std::find_if(out.metrics_.begin(), out.metrics_.end(), [](const metric& m) { return !m.derived; });
+    if (!out.tornado_.arms.empty()) {
+      out.charts_.push_back({chart_kind::tornado, out.question_, study_tornado::axis, "", {}, {first->name}});
+      return;
+    }
+    const bool second = out.axes_.size() > 1 && !out.axes_[1].repeats;
+    out.charts_.push_back(
+        {chart_kind::line, out.question_, out.axes_[0].name, second ? out.axes_[1].name : "", {}, {first->name}});
   }
 };
 
@@ -239,6 +309,13 @@ description study::describe(std::uint64_t point) const {
   return d;
 }
 
+nlohmann::ordered_json study::numbers(std::uint64_t point) const {
+  nlohmann::ordered_json out = nlohmann::ordered_json::object();
+  const auto at = coordinates(point);
+  for (std::size_t i = 0; i < axes_.size(); ++i) out[axes_[i].name] = axes_[i].values[at[i]].number;
+  return out;
+}
+
 std::string study::fingerprint() const {
   const YAML::Node root = YAML::Load(text_);
   std::string out = YAML::Dump(root["base"]) + "\n";
@@ -256,7 +333,7 @@ std::string study::fingerprint() const {
 
 bool is_study(const fs::path& file) {
   const YAML::Node root = read_yaml(file);
-  return root.IsDefined() && root.IsMap() && root["axes"].IsDefined();
+  return root.IsDefined() && root.IsMap() && (root["axes"].IsDefined() || root["tornado"].IsDefined());
 }
 
 }  // namespace hcasim

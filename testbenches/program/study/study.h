@@ -13,7 +13,9 @@
 
 #include "testbenches/program/description/describe.h"
 #include "testbenches/program/execution/platform.h"
+#include "testbenches/program/study/goal.h"
 #include "testbenches/program/study/metrics.h"
+#include "testbenches/program/study/tornado.h"
 
 namespace hcasim {
 
@@ -28,16 +30,17 @@ struct study_axis {
   std::string title;
   std::string unit;  // unit of the numbers: "", "B", "ps", "Hz", "b/s", "cycles"
   bool logarithmic = false;
+  bool repeats = false;  // the values are seeds: charts and tables show means over them
   std::vector<axis_value> values;
   place where;
 };
 
-enum class chart_kind : std::uint8_t { line, heat, stacked };
+enum class chart_kind : std::uint8_t { line, heat, stacked, tornado };
 
 struct study_chart {
   chart_kind kind = chart_kind::line;
   std::string title;
-  std::string x;       // an axis
+  std::string x;       // an axis or a derived one; tornado: empty
   std::string series;  // line: an axis, or empty; heat: the axis of the rows
   std::vector<std::pair<std::string, std::string>>
       at;                            // name and label of other axes; axes not given stay at their first value
@@ -60,12 +63,18 @@ class study {
   [[nodiscard]] const std::vector<study_chart>& charts() const { return charts_; }
   // Returns the pattern of the resources that are relieved at each point, as of `hcasim run --what-if`; nothing = none is.
   [[nodiscard]] const std::optional<std::string>& what_if_pattern() const { return what_if_; }
+  // Returns the knobs of a tornado; no arms = none.
+  [[nodiscard]] const study_tornado& tornado() const { return tornado_; }
+  // Returns the goal; nothing = every point runs.
+  [[nodiscard]] const std::optional<study_goal>& goal() const { return goal_; }
   // Saturates at 2^64 - 1.
   [[nodiscard]] std::uint64_t points() const;
 
   // Returns the index of the value on each axis.
   [[nodiscard]] std::vector<std::size_t> coordinates(std::uint64_t point) const;
   [[nodiscard]] description describe(std::uint64_t point) const;
+  // Returns the numbers of a point's values by axis; null = a name.
+  [[nodiscard]] nlohmann::ordered_json numbers(std::uint64_t point) const;
   // Returns everything that decides the points: studies with the same text here have the same points.
   [[nodiscard]] std::string fingerprint() const;
 
@@ -81,6 +90,8 @@ class study {
   std::vector<metric> metrics_;
   std::vector<study_chart> charts_;
   std::optional<std::string> what_if_;
+  study_tornado tornado_;
+  std::optional<study_goal> goal_;
 };
 
 // Returns whether the file is a study (it has `axes`) and not a plain description.

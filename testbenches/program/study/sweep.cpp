@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <deque>
 #include <iostream>
 #include <thread>
 #include <utility>
@@ -13,8 +14,10 @@
 #include "testbenches/program/description/system_errors.h"
 #include "testbenches/program/execution/interrupt.h"
 #include "testbenches/program/results/report.h"
+#include "testbenches/program/study/goal.h"
 #include "testbenches/program/study/point_pool.h"
 #include "testbenches/program/study/progress.h"
+#include "testbenches/program/study/repetition.h"
 #include "testbenches/program/study/results.h"
 #include "testbenches/program/study/selection.h"
 
@@ -109,7 +112,12 @@ struct totals {
 class sweep {
  public:
   sweep(const sweep_options& o, const study& s, const point_selection& wanted, result_file& results, platform_factory machine)
-      : o_(o), study_(s), wanted_(wanted), results_(results), machine_(machine), progress_(wanted.points()) {}
+      : o_(o), study_(s), wanted_(wanted), results_(results), machine_(machine), progress_(wanted.points()) {
+    if (!s.goal()) return;
+    goal_.emplace(s);
+    goal_->keep_only([&](std::uint64_t id) { return wanted.holds(id); });
+    progress_ = progress_bar(goal_->most());
+  }
 
   // False = interrupted.
   bool run(const interrupt_watch& watch) {
@@ -123,24 +131,55 @@ class sweep {
 
   [[nodiscard]] const totals& sums() const { return totals_; }
   [[nodiscard]] bool any_ended() const { return any_ended_; }
+  // Returns the searches of a study with a goal; null = it has none.
+  [[nodiscard]] const goal_seeker* goal() const { return goal_ ? &*goal_ : nullptr; }
 
  private:
   bool here(const interrupt_watch& watch) {
     const unsigned jobs = o_.jobs ? o_.jobs : std::max(1U, std::thread::hardware_concurrency());
     point_pool pool(study_, machine_, o_.folder, {.jobs = jobs, .time_limit = o_.time_limit, .stop_fd = watch.fd()});
-    bool alone = finished_.empty();
-    bool begun = false;
-    pool.next = [&]() -> std::optional<std::uint64_t> {
-      if (alone && std::exchange(begun, true)) return std::nullopt;
-      return next_point();
+    alone_ = finished_.empty();
+    pool.next = [this]() -> std::optional<std::uint64_t> {
+      if (alone_ && std::exchange(begun_, true)) return std::nullopt;
+      return goal_ ? next_of_round() : next_point();
     };
     pool.knows_catalogue = [this](const std::string& hash) { return results_.knows_catalogue(hash); };
     pool.done = [this](const point_record& r, double seconds) { take(r, seconds); };
     pool.idle = [this] { progress_.show(); };
-    // A metric that the first point does not have ends the sweep before another point begins.
-    if (alone && !pool.run()) return false;
-    alone = false;
+    return goal_ ? seek(pool) : run_pool(pool);
+  }
+  // A metric that the first point does not have ends the sweep before another point begins.
+  bool run_pool(point_pool& pool) {
+    if (alone_ && !pool.run()) return false;
+    alone_ = false;
     return pool.run();
+  }
+  bool seek(point_pool& pool) {
+    for (std::vector<std::uint64_t> ids = goal_->next(); !ids.empty(); ids = goal_->next()) {
+      for (const std::uint64_t id : ids) {
+        if (finished_.contains(id))
+          goal_->take(id, stored(id));
+        else
+          round_.push_back(id);
+      }
+      if (!round_.empty() && !run_pool(pool)) return false;
+    }
+    return true;
+  }
+  // Returns the goal's metric of a point that an earlier sweep ran.
+  std::optional<double> stored(std::uint64_t id) {
+    std::optional<double> value;
+    results_.query(fmt::format("SELECT json_extract(metrics, '$.{}') FROM points WHERE id = {}", study_.goal()->metric, id),
+                   [&](const auto& row) {
+                     if (!row[0].empty()) value = std::stod(row[0]);
+                   });
+    return value;
+  }
+  std::optional<std::uint64_t> next_of_round() {
+    if (round_.empty()) return std::nullopt;
+    const std::uint64_t id = round_.front();
+    round_.pop_front();
+    return id;
   }
   std::optional<std::uint64_t> next_point() {
     while (next_ < wanted_.points()) {
@@ -169,6 +208,11 @@ class sweep {
     if (!r.metric_error.empty()) throw input_error(r.metric_error);
     results_.put(r);
     any_ended_ = true;
+    if (goal_) {
+      const ordered_json metrics = r.metrics.empty() ? ordered_json::object() : ordered_json::parse(r.metrics);
+      const ordered_json v = metrics.value(study_.goal()->metric, ordered_json());
+      goal_->take(r.id, v.is_number() ? std::optional<double>(v.get<double>()) : std::nullopt);
+    }
     totals_.run_seconds += seconds;
     ++(r.status == "passed" ? totals_.passed : totals_.failed);
     progress_.add(r.status == "passed");
@@ -191,6 +235,10 @@ class sweep {
   bool any_ended_ = false;
   std::set<std::uint64_t> finished_;
   std::uint64_t next_ = 0;
+  bool alone_ = false;  // only one point may begin
+  bool begun_ = false;
+  std::optional<goal_seeker> goal_;
+  std::deque<std::uint64_t> round_;  // points that the searches wait for
 };
 
 // Axes and metrics of the points, as a table.
@@ -221,6 +269,26 @@ std::string results_table(const study& s, result_file& results) {
   return aligned(rows, right) + (more ? fmt::format("  ... and so on: {} points in all\n", s.points()) : "");
 }
 
+// Returns means over seeds, effects of a tornado and goals as text; empty = none is asked for.
+std::string summaries_text(const study& s, result_file& results, const goal_seeker* goal) {
+  std::string out = repetition_text(repetitions_of(results, s));
+  for (const std::string& more : {tornado_text(tornado_effects(results, s)), goal ? goal->text() : std::string()}) {
+    if (!out.empty() && !more.empty()) out += "\n";
+    out += more;
+  }
+  return out;
+}
+
+void check_goal(const sweep_options& o, const study& s) {
+  if (o.slurm)
+    throw input_error("goal: the next point follows from the last, which an array job cannot do; leave --executor slurm out");
+  const std::string& axis = s.axes()[s.goal()->axis].name;
+  for (const std::string& place : o.at) {
+    if (place.starts_with(axis + "="))
+      throw input_error(fmt::format("--at {}: the goal is sought along {}; leave it out", place, axis));
+  }
+}
+
 }  // namespace
 
 int run_sweep(const sweep_options& o, platform_factory machine) {
@@ -246,9 +314,16 @@ int run_sweep(const sweep_options& o, platform_factory machine) {
                                a.values.back().label);
     }
     std::cout << fmt::format("{} points\n", wanted.points());
+    if (s.goal()) {
+      goal_seeker seeker(s);
+      seeker.keep_only([&](std::uint64_t id) { return wanted.holds(id); });
+      std::cout << fmt::format("at most {} of them run: the goal is sought along {}\n", seeker.most(),
+                               s.axes()[s.goal()->axis].name);
+    }
     return run_passed;
   }
   if (!o.slurm_task.empty()) return run_slurm_task(s, machine, o.slurm_task, o.time_limit);
+  if (s.goal()) check_goal(o, s);
   if (o.folder.empty()) throw input_error("where to? add -o DIR, a folder for the results");
   if (o.slurm) slurm_client::require();
   const interrupt_watch watch;
@@ -281,16 +356,30 @@ int run_sweep(const sweep_options& o, platform_factory machine) {
     rows = std::stoull(row[0]);
     passed = static_cast<std::uint64_t>(std::stod(row[1]));
   });
+  std::string cold;
+  results.query("SELECT count(*), min(id) FROM points WHERE status = 'passed' AND filling <> '[]'", [&](const auto& row) {
+    if (row[0] != "0")
+      cold =
+          fmt::format("{} points measured a cache that was still filling, point {} first; column 'filling' names the caches\n",
+                      row[0], row[1]);
+  });
+  const ordered_json goals = all.goal() ? all.goal()->json() : ordered_json::array();
+  results.put_summaries(s, goals);
   if (o.json) {
-    std::cout << dump({{"study", s.name()},
-                       {"points", s.points()},
-                       {"finished", rows},
-                       {"passed", passed},
-                       {"seconds", seconds},
-                       {"run_seconds", all.sums().run_seconds},
-                       {"results", fs::absolute(file).string()}});
+    ordered_json summary{{"study", s.name()},
+                         {"points", s.points()},
+                         {"finished", rows},
+                         {"passed", passed},
+                         {"seconds", seconds},
+                         {"run_seconds", all.sums().run_seconds},
+                         {"results", fs::absolute(file).string()}};
+    if (all.goal()) summary["goal"] = goals;
+    std::cout << dump(summary);
   } else {
+    const std::string summaries = summaries_text(s, results, all.goal());
     std::cout << fmt::format("{}: {}\n\n{}\n", s.name(), s.question(), results_table(s, results));
+    if (!summaries.empty()) std::cout << summaries << "\n";
+    std::cout << cold;
     std::cout << fmt::format(
         "{} of {} points, {} passed; now {} in {:.1f} s, their own run times add up to {:.1f} s\nresults in  {}\n", rows,
         s.points(), passed, all.sums().passed + all.sums().failed, seconds, all.sums().run_seconds,

@@ -10,52 +10,15 @@
 
 #include <gtest/gtest.h>
 
-#include "testbenches/program/places/places.h"
-#include "testbenches/program/study/results.h"
-#include "testbenches/program/testing/run_program.h"
+#include "testbenches/program/testing/sweep_study.h"
 
 namespace hcasim {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
-using rows = std::vector<std::vector<std::string>>;
 
-class sweep : public ::testing::Test {
- protected:
-  sweep() {
-    fs::create_directories(folder_);
-    fs::current_path(folder_);
-  }
-  ~sweep() override {
-    fs::current_path("/");
-    fs::remove_all(folder_);
-  }
-
-  static outcome hcasim(const std::string& arguments) { return run_program(places::selftest, arguments); }
-  static void file(const std::string& name, const std::string& text) { std::ofstream(name) << text; }
-  static rows query(const std::string& folder, const std::string& sql) {
-    result_file f = result_file::open(fs::path(folder) / result_file::file_name, false);
-    rows out;
-    f.query(sql, [&](const auto& row) { out.push_back(row); });
-    return out;
-  }
-  // Everything that must be the same whenever and wherever a point runs.
-  static rows points(const std::string& folder) { return query(folder, "SELECT * FROM points ORDER BY id"); }
-  static void refused(const std::string& arguments, const std::string& message) {
-    const outcome o = hcasim("sweep " + arguments);
-    EXPECT_EQ(o.status, 2) << arguments;
-    EXPECT_EQ(o.text, "hcasim: " + message + "\n") << arguments;
-  }
-  // A study with one more line, or another text instead of a line.
-  static std::string study(const std::string& axes, const std::string& metrics = "  latency: {figure: latency}\n",
-                           const std::string& parameters = "{ticks: 20}") {
-    return "study: sample\nquestion: What about it?\nbase:\n  testbench: count_ticks\n  parameters: " + parameters +
-           "\naxes:\n" + axes + "metrics:\n" + metrics;
-  }
-
-  fs::path folder_ = fs::temp_directory_path() / fmt::format("hcasim_sweep_{}", ::getpid());
-};
+class sweep : public sweep_study {};
 
 const std::string two_axes =
     "  latency_set: {knob: node0.pcie.latency, values: [100 ns, 200 ns]}\n"
@@ -331,7 +294,8 @@ TEST_F(sweep, bad_studies) {
       "s.yaml:7:48: axes.a: node0.hca.mrc_cache.policy has no order; list its values");
   bad("  a: {knob: nodes, values: [1], valeus: [2]}\n",
       "s.yaml:7:33: axes.a.valeus: unknown key 'valeus'; did you mean 'values'?");
-  bad("  a: {knob: nodes}\n", "s.yaml:7:6: axes.a: one of values, range, log, presets or zip is needed");
+  bad("  a: {knob: nodes}\n",
+      "s.yaml:7:6: axes.a: one of values, range, log, presets, zip, sample, seeds or formula is needed");
   bad("  a: {values: [1]}\n", "s.yaml:7:6: axes.a.knob: which knob? add 'knob: PATH' ('hcasim params')");
   bad("  a: {knob: nodes, values: [1, 1]}\n", "s.yaml:7:6: axes.a: the value 1 is given twice; remove one");
   bad("  a: {knob: nodes, values: [1]}\n  b: {knob: nodes, values: [2]}\n",
@@ -343,10 +307,14 @@ TEST_F(sweep, bad_studies) {
   bad("  a b: {knob: nodes, values: [1]}\n", "s.yaml:7:3: axes.a b: 'a b' is not a name; use letters, digits and '_'");
   bad("  a: {knob: nodes, values: [1], labels: [x, y]}\n",
       "s.yaml:7:41: axes.a.labels: a list of 1 labels is expected, one for each value");
-  bad(two_axes, "s.yaml:10:6: metrics.x: exactly one of figure, statistic, column (with row), resource or formula is needed",
+  bad(two_axes,
+      "s.yaml:10:6: metrics.x: exactly one of figure, statistic, column (with row), resource, cost, explain, series or formula "
+      "is needed",
       "  x: {unit: ns}\n");
   bad(two_axes, "s.yaml:10:6: metrics.x: '1 +': it ends too early", "  x: {formula: 1 +}\n");
-  bad(two_axes, "s.yaml:10:6: metrics.x: 'y': there is no metric 'y' above this one; there are no metrics above",
+  bad(two_axes,
+      "s.yaml:10:6: metrics.x: 'y': there is no metric 'y' above this one, and no axis with numbers; known names are: "
+      "latency_set, ticks",
       "  x: {formula: y}\n");
   bad(two_axes, "s.yaml:10:3: metrics.ticks: the name is taken; choose another", "  ticks: {figure: ticks}\n");
   bad(two_axes, "s.yaml:12:22: charts.line: there is no metric 'latnecy'; did you mean 'latency'?",
@@ -429,10 +397,10 @@ TEST_F(sweep, bad_folders_and_result_files) {
   }
   EXPECT_EQ(
       hcasim("report out --svg pictures").text,
-      "hcasim: 'out/results.sqlite' has result format 99, but this program writes format 1; use the program that wrote it "
+      "hcasim: 'out/results.sqlite' has result format 99, but this program writes format 2; use the program that wrote it "
       "(0.0.7)\n");
   refused("s.yaml -o out --resume",
-          "'out/results.sqlite' has result format 99, but this program writes format 1; use the program that wrote it (0.0.7)");
+          "'out/results.sqlite' has result format 99, but this program writes format 2; use the program that wrote it (0.0.7)");
 }
 
 TEST_F(sweep, a_full_disk_loses_nothing) {

@@ -1,0 +1,17 @@
+// On-chip memories of the DMA engine.
+#pragma once
+
+#include "models/adapter/dma_engine/dma_engine_config.h"
+#include "tlm/base/memories.h"
+
+namespace hcasim {
+
+inline void memories(const dma_engine_config& c, memory_list& m) {
+  const std::uint64_t address = bits_of(sizeof(std::uint64_t));
+  const std::uint64_t length = bits_for(c.mrrs + 1);
+  m.add("read_tags", memory_kind::state, c.read_tags, address + length, "address and bytes of the read requests outstanding");
+  m.add("write_buffer", memory_kind::data, c.write_buffer, bits_of(1), "posted writes on their way");
+  m.add("atomic_locks", memory_kind::state, c.atomic_buckets, 1, "locks for atomics");
+}
+
+}  // namespace hcasim
