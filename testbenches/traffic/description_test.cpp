@@ -141,6 +141,28 @@ TEST_F(hits_of_the_mrc, under_a_zipf_law_are_those_of_che) {
   EXPECT_NEAR(1 - ratio("zipf 1"), 1 - hits, 0.02 * (1 - hits));
 }
 
+// A thread sleeps once for each event, and moderation makes the events fewer.
+TEST_F(traffic_description, a_thread_sleeps_once_for_each_event) {
+  std::ofstream("t.yaml")
+      << "testbench: traffic\nlink.rate: 20 Gb/s\ntraffic:\n  groups: {a: 0, b: 1}\n  flows:\n"
+         "    writes: {from: a, to: b, write: 1, size: 16 KiB, window: 64, wait: events}\n  measure: 2 ms\n";
+  const auto run_with = [](const std::string& more) {
+    const outcome o = run("t.yaml " + more);
+    EXPECT_EQ(o.status, 0) << o.text;
+    const json& all = result();
+    const auto host = all["statistics"]["system.node0.host"];
+    const double messages = all["figures"]["message_rate"]["value"].get<double>() * 2000;
+    return host["system_calls"]["value"].get<double>() / messages;
+  };
+  // A message takes 6.7 us, so the thread is asleep when each one completes.
+  EXPECT_NEAR(run_with(""), 1, 0.05);
+  const std::string moderated =
+      "--set traffic.flows.writes.moderation_count=16 --set traffic.flows.writes.moderation_time=1000";
+  EXPECT_NEAR(run_with(moderated), 1.0 / 16, 0.02);
+  // A message takes 0.34 us, and waking takes 3 us: about nine messages complete meanwhile.
+  EXPECT_LT(run_with("--set 'traffic.flows.writes.size=4 KiB' --set 'link.rate=100 Gb/s'"), 0.2);
+}
+
 TEST_F(traffic_description, every_question_is_a_study) {
   std::size_t questions = 0;
   for (const auto& e : fs::directory_iterator(fs::path(places::source) / "testbenches/studies/questions")) {

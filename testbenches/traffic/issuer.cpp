@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -223,11 +224,15 @@ bool issuer::idle() const {
   return unanswered_ == 0 && !awaits_arrival && !awaits_key;
 }
 
+// Arms the CQ once for each event. A second arming would leave an event behind that ends the next sleep too early.
 bool issuer::wait_event() {
-  if (ibv_req_notify_cq(c_, s_.cq, 0) != 0) return false;
-  int got = 0;
-  if (!collect(got)) return false;
-  if (got != 0) return true;
+  if (!std::exchange(armed_, true)) {
+    if (ibv_req_notify_cq(c_, s_.cq, 0) != 0) return false;
+    int got = 0;
+    if (!collect(got)) return false;
+    if (got != 0) return true;
+  }
+  armed_ = false;
   ibv_cq* from = nullptr;
   void* context = nullptr;
   if (ibv_get_cq_event(c_, s_.cq->channel, &from, &context) != 0) return false;

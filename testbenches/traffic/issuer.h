@@ -137,6 +137,7 @@ class issuer {
   std::uint64_t left_;
   std::uint64_t unanswered_ = 0;  // completions that have been asked for
   std::size_t turn_ = 0;          // the QP of the next message
+  bool armed_ = false;            // an event of the CQ is due
   ps waited_{0};
 };
 
