@@ -8,6 +8,7 @@
 #include "models/adapter/context_cache/line_rules.h"
 #include "models/adapter/requester/send_qp_rules.h"
 #include "models/adapter/responder/receive_qp_rules.h"
+#include "models/adapter/responder/shared_queue_rules.h"
 #include "models/adapter/send_queue/scheduled_qp_rules.h"
 #include "testbenches/program/places/places.h"
 #include "testbenches/program/testing/answers_page.h"
@@ -35,7 +36,8 @@ TEST(states, requester) {
 }
 
 TEST(states, responder) {
-  expect_on_page("responder", testing::states_markdown(receive_qp_table) + testing::answers_markdown());
+  expect_on_page("responder", testing::states_markdown(receive_qp_table) + "\n" + testing::states_markdown(shared_queue_table) +
+                                  testing::answers_markdown());
 }
 
 TEST(states, send_queue) {
