@@ -52,6 +52,7 @@ class schedule_testbench final : public testbench {
   void run(run_context& context) override {
     refuse_what_cannot_matter();
     make_schedule(context.config().nodes.size());
+    refuse_rendezvous_without_messages();
     run_.port.mtu = static_cast<kit::ibv_mtu>(static_cast<int>(mtu_) + 1);
     run_.parts = context.parts();
     run_.keep_times = !flows_.empty();
@@ -81,6 +82,23 @@ class schedule_testbench final : public testbench {
     }
     if (run_.port.buffers.way != sch::registration::cached && run_.port.buffers.cached != sch::buffer_options{}.cached)
       throw input_error("parameters.cached: has no effect without registration: cached; leave it out");
+  }
+  void refuse_rendezvous_without_messages() const {
+    const sch::port_options d;
+    const sch::port_options& o = run_.port;
+    const bool asked = o.way != d.way || o.buffers.way != d.buffers.way || o.buffers.cached != d.buffers.cached ||
+                       o.buffers.buffers != d.buffers.buffers;
+    std::uint64_t largest = 0;
+    for (const auto& r : schedule_.ranks) {
+      for (const auto& i : r.operations) largest = std::max(largest, i.bytes);
+    }
+    if (asked && largest <= o.eager) {
+      throw input_error(
+          fmt::format("parameters.eager: no message is larger than {} bytes, so rendezvous, registration, cached and buffers "
+                      "have no effect; "
+                      "lower eager, or leave them out",
+                      o.eager));
+    }
   }
   void make_schedule(std::size_t hosts) {
     if (file_.empty() && flows_.empty()) {
