@@ -85,11 +85,10 @@ TEST_F(page, a_hundred_thousand_points_open_within_two_seconds) {
         "'' || i, NULL, '{}' FROM n");
     run("CREATE TEMP TABLE one AS SELECT * FROM points");
     run("DELETE FROM points");
-    run("WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 99999) INSERT INTO points SELECT i + 1, "
-        "status, seed, version, "
-        "testbench, simulated_ns, json_object('size', 's' || (i / 100), 'seed', '' || (i % 100)), json_object('write', i, "
-        "'read', i % 7), NULL, "
-        "NULL, NULL, NULL, resources, NULL, NULL, NULL FROM n, one");
+    run("WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 99999) INSERT INTO points (id, status, seed, "
+        "version, testbench, simulated_ns, axes, metrics, resources) SELECT i + 1, status, seed, version, testbench, "
+        "simulated_ns, json_object('size', 's' || (i / 100), 'seed', '' || (i % 100)), json_object('write', i, 'read', i % 7), "
+        "resources FROM n, one");
   }
   ASSERT_EQ(hcasim("report out --html big.html").status, 0);
   json seen;
