@@ -127,6 +127,9 @@ class whole_run {
     out_->save("resolved.yaml", resolved_yaml(run_.tree(), run_.name(), description_.seed(), places::version));
     observe();
     context_.emplace(run_.machine(), description_.seed(), out_->temporary(), series_.get());
+    context_->on_measuring([this](ps from) {
+      for (const auto& observer : o_.observers) observer->measuring(from);
+    });
     run_guarded(run_.bench(), *context_);
     finish();
     write_results();

@@ -75,8 +75,13 @@ class run_context {
   // Begins and ends the measured part of the run, at the simulated time of the call. All statistics, ratios, levels and
   // utilisations are taken over this part; without one, over the whole run. Several parts may follow one another, each with a
   // name. A thread of software calls these when it has reached its own time (cpu::sync).
-  void begin_measuring(const std::string& part = {}) { measurement_.begin(part, now()); }
+  void begin_measuring(const std::string& part = {}) {
+    measurement_.begin(part, now());
+    if (on_measuring_) on_measuring_(now());
+  }
   void end_measuring() { measurement_.end(now()); }
+  // Calls `f` whenever a measured part begins.
+  void on_measuring(std::function<void(ps)> f) { on_measuring_ = std::move(f); }
   // Returns the same two calls for the programs of testbenches/kit.
   kit::measured_parts parts() {
     return {[this](const std::string& part) { begin_measuring(part); }, [this] { end_measuring(); }};
@@ -104,6 +109,7 @@ class run_context {
   hcasim::result result_;
   std::vector<std::shared_ptr<void>> kept_;
   std::vector<std::function<void()>> at_end_;
+  std::function<void(ps)> on_measuring_;
   double simulating_seconds_ = 0;
   std::function<std::string()> stalled_;
   std::function<std::string()> waiting_;

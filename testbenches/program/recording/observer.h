@@ -44,6 +44,8 @@ class run_observer {
   virtual void declare(CLI::App& options) = 0;
   // Begins, if its options ask for that, before the machine is built. Throws input_error.
   virtual void begin(const observed_run& run) = 0;
+  // Notes that a measured part begins.
+  virtual void measuring(ps /*from*/) {}
   // Writes the rest; the run has ended. Throws input_error when a file could not be written.
   virtual void finish(ps end) = 0;
   // Adds to result.json.

@@ -76,6 +76,35 @@ TEST_F(vcd_test, values_widths_and_order) {
   EXPECT_EQ(p.named("top.b.c.wide_3").width, 64U);
 }
 
+TEST_F(vcd_test, a_look_begins_later_than_the_file) {
+  probe a, b;
+  vcd_writer w(file_, "0.0", 0, {100_ps, never});
+  w.add("top.a", {"a", 1, {}, &a});
+  w.add("top.b", {"b", 1, {}, &b});
+  w.write_header();
+  a.set(1, 50_ps);
+  a.set(0, 200_ps);
+  b.set(1, 250_ps);
+  w.look_from(300_ps);
+  w.look_from(400_ps);
+  a.set(1, 290_ps);
+  a.set(0, 310_ps);
+  w.finish(500_ps);
+  EXPECT_EQ(w.first_change("a"), 310_ps) << "neither the value at the file's begin nor what came before the look";
+  EXPECT_EQ(w.first_change("b"), never);
+}
+
+TEST_F(vcd_test, a_value_at_the_begin_of_a_file_is_no_change) {
+  probe a;
+  vcd_writer w(file_, "0.0", 0, {100_ps, never});
+  w.add("top.a", {"a", 1, {}, &a});
+  w.write_header();
+  a.set(1, 50_ps);
+  a.set(0, 200_ps);
+  w.finish(500_ps);
+  EXPECT_EQ(w.first_change("a"), 200_ps);
+}
+
 TEST_F(vcd_test, ids_of_many_signals_are_distinct) {
   std::vector<probe> many(20'000);
   vcd_writer w(file_, "0.0");

@@ -26,8 +26,8 @@ std::uint64_t parse_limit(const std::string& text) {
   }
 }
 
-// Returns the part of the run that is in view first. Booting an adapter takes a while: it begins where the first key is
-// checked.
+// Returns the part of the run that is in view first. The view begins at the first check of a key in the measured part, or in
+// the whole run if no part is measured.
 gtkwave_view first_view(const wave_writer& waves, const observed_run& run, ps end) {
   constexpr ps before = 500_ns;
   gtkwave_view view;
@@ -73,6 +73,11 @@ class wave_observer final : public run_observer {
     recorder_ = std::make_unique<wave_recorder>(
         make_wave_writer(format, run.folder / file_, places::version, limit, {run.from, run.until}),
         patterns_.empty() ? std::vector<std::string>{"*"} : patterns_);
+  }
+
+  // The measured part is in view first.
+  void measuring(ps from) override {
+    if (recorder_) recorder_->writer().look_from(from);
   }
 
   // A testbench may build no machine in this process; then there is nothing to show.

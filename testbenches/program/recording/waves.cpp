@@ -62,6 +62,7 @@ void wave_writer::flush(ps until) {
     batch_ = std::max(first_batch, 2 * held_.size());
     batch_items_.swap(pending_);
     until_ = until;
+    if (std::exchange(looked_from_, look_from_) == never && looked_from_ != never) first_.assign(first_.size(), never);
   });
   pending_.clear();
 }
@@ -166,6 +167,11 @@ bool wave_writer::sort_by_buckets(ps low, std::uint64_t span) {
   return true;
 }
 
+// The window begins with values, not with changes.
+bool wave_writer::looks_at(ps at) const {
+  return (at > window_.from || window_.from == ps(0)) && (looked_from_ == never || at >= looked_from_);
+}
+
 // Every known value comes again, as the first thing that is written.
 void wave_writer::open_window() {
   open_ = true;
@@ -205,7 +211,7 @@ void wave_writer::write_step(ps at) {
       last_ = at;
       stamp(at);
     }
-    if (!s.known) first_[id] = at;
+    if (first_[id] == never && looks_at(at)) first_[id] = at;
     s.shown = s.next;
     s.known = true;
     ++changes_;

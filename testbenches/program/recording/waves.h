@@ -53,11 +53,13 @@ class wave_writer : public probe_sink {
       flush(now());
     }
   }
+  // Lets first_change() begin at `from`. Only the first call counts.
+  void look_from(ps from) { look_from_ = std::min(look_from_, from); }
   // Writes the rest and the end time. The probes must not change any more. Throws input_error when writing failed.
   void finish(ps end);
 
   [[nodiscard]] const std::vector<wave_signal>& signals() const { return signals_; }
-  // Returns the time at which a signal of a unit named `unit` is first known in the file; never = none is.
+  // Returns the time of the first change of a unit named `unit`, since look_from() or in the file; never = none.
   [[nodiscard]] ps first_change(std::string_view unit) const;
   [[nodiscard]] std::uint64_t changes() const { return changes_; }  // written
   // Returns the simulated time at which the limit was reached; never = it was not.
@@ -98,12 +100,14 @@ class wave_writer : public probe_sink {
   void write_step(ps at);
   void remember_step();
   void open_window();
+  [[nodiscard]] bool looks_at(ps at) const;
 
   std::uint64_t limit_;
   wave_window window_;
   std::vector<wave_signal> signals_;
   std::vector<item> pending_;
   std::size_t batch_;
+  ps look_from_ = never;
 
   batch_thread thread_{[this] { write_batch(); }};  // owns all members below while it has a batch
   std::vector<item> batch_items_;
@@ -116,6 +120,7 @@ class wave_writer : public probe_sink {
   ps floor_{0};  // everything before this has been written
   std::vector<state> states_;
   std::vector<ps> first_;  // first change of each signal
+  ps looked_from_ = never;
   std::vector<std::uint32_t> touched_;
   std::uint64_t changes_ = 0;
   ps last_{0};  // last time stamp written

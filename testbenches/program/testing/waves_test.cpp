@@ -1,7 +1,11 @@
 // Waveforms of a whole system: FST has the content of VCD in a tenth of the bytes.
 #include <unistd.h>
 
+#include <set>
+#include <sstream>
+
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "testbenches/program/places/places.h"
 #include "testbenches/program/selftest/read_waves.h"
@@ -58,6 +62,31 @@ TEST_F(waves, fst_is_so_many_times_smaller_than_the_vcd) {
     ASSERT_EQ(hcasim(fmt::format("run {} -o fst --force --waves fst", c.run)).status, 0) << c.run;
     EXPECT_LE(c.times * fs::file_size("fst/waves.fst"), fs::file_size("vcd/waves.vcd")) << c.run;
   }
+}
+
+// The first three WRITEs warm the caches. The view and its markers stand at the one that counts.
+TEST_F(waves, the_measured_operation_is_in_view) {
+  ASSERT_EQ(hcasim("run ping -o out").status, 0);
+  const auto result = nlohmann::json::parse(file_content("out/result.json"));
+  const double begin = 1000 * result["measured"]["parts"][0]["begin_ns"].get<double>();
+  const double end = 1000 * result["measured"]["parts"][0]["end_ns"].get<double>();
+  const std::string view = file_content("out/waves.gtkw");
+  const auto after = [&](const std::string& word) { return std::istringstream(view.substr(view.find(word) + word.size())); };
+  double from = 0;
+  after("[timestart] ") >> from;
+  EXPECT_GE(from, begin - 500e3);
+  EXPECT_LT(from, end);
+  std::istringstream markers = after("*-");
+  double place = 0;
+  markers >> place >> place;  // the zoom, and the marker without a name
+  std::vector<double> places;
+  for (int i = 0; i < 6 && markers >> place; ++i) places.push_back(place);
+  ASSERT_EQ(places.size(), 6U);
+  for (const double p : places) {
+    EXPECT_GE(p, begin);
+    EXPECT_LE(p, end);
+  }
+  EXPECT_EQ(std::set<double>(places.begin(), places.end()).size(), 5U) << "the MRC is looked up when the check begins";
 }
 
 }  // namespace
