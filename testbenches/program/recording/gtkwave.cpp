@@ -45,11 +45,75 @@ std::string filter_text(const wave_signal& s) {
   return out;
 }
 
+constexpr std::string_view way_name = "one operation, from node0 to node1 and back";
+
+// Returns the signals that a WRITE from node0 to node1 moves, in its order; empty = one of the two nodes is not recorded.
+std::vector<const wave_signal*> way_of_an_operation(const std::vector<wave_signal>& signals) {
+  static constexpr std::string_view order[] = {
+      "node0.host.mmio",           "node0.hca.doorbell.bell",     "node0.hca.send_queue.valid", "node0.hca.requester.valid",
+      "node0.hca.key_check.key",   "node0.hca.key_check.verdict", "node0.hca.key_check.valid",  "node0.hca.page_walker.valid",
+      "node0.host.dma_read",       "node0.hca.port.egress_psn",   "node1.hca.port.ingress_psn", "node1.hca.responder.valid",
+      "node1.hca.key_check.key",   "node1.hca.key_check.verdict", "node1.hca.key_check.valid",  "node1.host.dma_write",
+      "node1.hca.port.egress_psn", "node0.hca.port.ingress_psn",  "node0.hca.completion.cqe",   "node0.host.dma_write"};
+  std::vector<const wave_signal*> way;
+  bool nodes[2] = {};
+  for (const std::string_view name : order) {
+    for (const wave_signal& s : signals) {
+      if (!fmt::format("{}.{}", s.scope, s.name).ends_with(fmt::format(".{}", name))) continue;
+      way.push_back(&s);
+      nodes[name[4] - '0'] = true;
+    }
+  }
+  if (!nodes[0] || !nodes[1]) way.clear();
+  return way;
+}
+
+// Returns "node0 key_check valid"; GTKWave shows only what follows the last dot.
+std::string short_name(const wave_signal& s) {
+  const std::string_view scope = s.scope;
+  const std::string_view unit = scope.substr(scope.rfind('.') + 1);
+  return fmt::format("{} {} {}", scope.substr(scope.find("node"), 5), unit, s.name);
+}
+
+// Lines of signals in the save file, with tables that name values.
+class signal_texts {
+ public:
+  signal_texts(fs::path folder, fs::path final_folder) : folder_(std::move(folder)), final_folder_(std::move(final_folder)) {}
+
+  // `alias`: "+{NAME} " shows NAME instead of the signal's own.
+  std::string of(const wave_signal& s, const std::string& alias = {}) {
+    unsigned flags = s.width == 1 ? binary : s.width <= 16 ? decimal_radix : hex;
+    std::string filter;
+    if (!s.labels.empty()) {
+      flags = hex | file_filter;
+      filter = fmt::format("^1 {}/{}\n", final_folder_.string(), table_of(s));
+    }
+    const std::string range = s.width > 1 ? fmt::format("[{}:0]", s.width - 1) : "";
+    return fmt::format("@{:x}\n{}[color] {}\n{}{}.{}{}\n", flags, filter, static_cast<int>(colour_of(s)), alias, s.scope,
+                       s.name, range);
+  }
+
+ private:
+  // Returns the file that names the signal's values; equal tables are one file.
+  std::string table_of(const wave_signal& s) {
+    const std::string content = filter_text(s);
+    const auto [it, added] = tables_.try_emplace(content, fmt::format("gtkwave/{}_{}.txt", s.name, tables_.size()));
+    if (added) {
+      fs::create_directories(folder_ / "gtkwave");
+      write_file(folder_ / it->second, content);
+    }
+    return it->second;
+  }
+
+  fs::path folder_;
+  fs::path final_folder_;
+  std::map<std::string, std::string> tables_;  // content to file name
+};
+
 }  // namespace
 
 void write_gtkwave(const fs::path& folder, const fs::path& final_folder, const std::string& waves,
                    const std::vector<wave_signal>& signals, gtkwave_view view) {
-  std::map<std::string, std::string> filters;  // content -> file name
   // GTKWave's zoom: a frame of 200 pixels lasts 2^-zoom; the window shows about four of them.
   const double zoom = -std::log2(static_cast<double>(std::max<std::int64_t>(view.length.count(), 16)) / 4);
   std::string marker_places;
@@ -64,6 +128,13 @@ void write_gtkwave(const fs::path& folder, const fs::path& final_folder, const s
       "1600 "
       "900\n[pos] -1 -1\n*{2:.6f} {1}{4}\n{5}[sst_width] 260\n[signals_width] 330\n[sst_expanded] 1\n[sst_vpaned_height] 300\n",
       final_folder.string(), view.from.count(), zoom, waves, marker_places, marker_names);
+  signal_texts texts(folder, final_folder);
+  const std::vector<const wave_signal*> way = way_of_an_operation(signals);
+  if (!way.empty()) {
+    out += fmt::format("@{:x}\n-{}\n", group_begin, way_name);
+    for (const wave_signal* s : way) out += texts.of(*s, fmt::format("+{{{}}} ", short_name(*s)));
+    out += fmt::format("@{:x}\n-{}\n", group_end, way_name);
+  }
   std::string open;
   bool closed = false;
   const auto finish_group = [&] {
@@ -72,25 +143,12 @@ void write_gtkwave(const fs::path& folder, const fs::path& final_folder, const s
   for (const wave_signal& s : signals) {
     if (s.scope != open) {
       finish_group();
-      // A node's protection is open, so that the window shows something; the others unfold with a double click.
+      // Without the way of an operation a node's protection is open. The others unfold with a double click.
       open = s.scope;
-      closed = !first_look(open) && open != signals.front().scope;
+      closed = !way.empty() || (!first_look(open) && open != signals.front().scope);
       out += fmt::format("@{:x}\n-{}\n", closed ? group_begin_closed : group_begin, open);
     }
-    unsigned flags = s.width == 1 ? binary : s.width <= 16 ? decimal_radix : hex;
-    std::string filter;
-    if (!s.labels.empty()) {
-      flags = hex | file_filter;
-      std::string content = filter_text(s);
-      const auto [it, added] = filters.try_emplace(content, fmt::format("gtkwave/{}_{}.txt", s.name, filters.size()));
-      if (added) {
-        fs::create_directories(folder / "gtkwave");
-        write_file(folder / it->second, content);
-      }
-      filter = fmt::format("^1 {}/{}\n", final_folder.string(), it->second);
-    }
-    const std::string range = s.width > 1 ? fmt::format("[{}:0]", s.width - 1) : "";
-    out += fmt::format("@{:x}\n{}[color] {}\n{}.{}{}\n", flags, filter, static_cast<int>(colour_of(s)), s.scope, s.name, range);
+    out += texts.of(s);
   }
   finish_group();
   write_file(folder / "waves.gtkw", out);

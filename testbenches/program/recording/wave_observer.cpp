@@ -43,6 +43,10 @@ gtkwave_view first_view(const wave_writer& waves, const observed_run& run, ps en
                                    {"completion", "first completion"}}) {
     if (const ps at = waves.first_change(unit); at != never) view.markers.push_back({at, name});
   }
+  // The markers of one operation fill two thirds of the window.
+  ps last = view.from;
+  for (const gtkwave_marker& m : view.markers) last = std::max(last, m.at);
+  if (last > view.from) view.length = std::min(view.length, (last - view.from) * 3 / 2);
   return view;
 }
 

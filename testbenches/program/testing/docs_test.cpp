@@ -282,25 +282,33 @@ TEST(docs, conformance_table_is_that_of_the_tests) {
   EXPECT_EQ(text.substr(at + mark.size()), t.markdown) << "run this test with HCASIM_UPDATE_DOCS=1";
 }
 
-// The README's sample run is a real run; HCASIM_UPDATE_DOCS=1 writes it.
-TEST(docs, sample_run_of_the_readme_is_a_run) {
+// The samples in the README are real runs; HCASIM_UPDATE_DOCS=1 writes them. `end`: the first text that the page leaves out.
+void expect_sample(const std::string& testbench, const std::string& end) {
   const fs::path page = source / "README.md";
   std::string text = file_content(page);
-  const std::string said = hcasim("run rkey_reuse --no-trace -o readme_sample --force").text;
+  const std::string said = hcasim("run " + testbench + " --no-trace -o readme_sample --force").text;
   fs::remove_all("readme_sample");
-  const std::string sample = said.substr(0, said.find("\nwhat each way took"));
+  const std::string sample = said.substr(0, said.find(end)) + end;
   ASSERT_GT(sample.size(), 500U) << said;
-  const std::size_t begin = text.find("rkey_reuse: passed");
+  const std::size_t begin = text.find(testbench + ": passed");
   ASSERT_NE(begin, std::string::npos);
-  const std::size_t end = text.find("\nwhat each way took", begin);
-  ASSERT_NE(end, std::string::npos);
+  const std::size_t last = text.find(end, begin);
+  ASSERT_NE(last, std::string::npos);
   if (std::getenv("HCASIM_UPDATE_DOCS")) {
-    text.replace(begin, end - begin, sample);
+    text.replace(begin, last + end.size() - begin, sample);
     std::ofstream(page) << text;
   }
   EXPECT_EQ(text.substr(begin, sample.size()), sample) << "run this test with HCASIM_UPDATE_DOCS=1";
   std::istringstream lines(sample);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << "too wide for a terminal: " << line;
+}
+
+TEST(docs, sample_run_of_the_readme_is_a_run) {
+  expect_sample("rkey_reuse", "\nwhat each way took");
+}
+
+TEST(docs, sample_ping_of_the_readme_is_a_run) {
+  expect_sample("ping", "\nREAD\n");
 }
 
 TEST(docs, links_between_pages_lead_somewhere) {
