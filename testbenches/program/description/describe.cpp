@@ -11,10 +11,9 @@
 
 #include "testbenches/program/description/merge_keys.h"
 #include "testbenches/program/description/names.h"
-#include "testbenches/program/description/own_program.h"
 #include "testbenches/program/description/quantity.h"
+#include "testbenches/program/description/shared_file.h"
 #include "testbenches/program/description/system_errors.h"
-#include "testbenches/program/places/places.h"
 
 namespace hcasim {
 namespace {
@@ -174,9 +173,8 @@ search_path search_path::standard() {
       if (!f.empty()) s.folders.emplace_back(f);
     }
   }
-  for (const char* f : {"presets", "systems"}) s.folders.push_back(fs::path(places::source) / "testbenches/studies" / f);
-  if (const fs::path program = own_program(); !program.empty()) {
-    for (const char* f : {"presets", "systems"}) s.folders.push_back(program.parent_path().parent_path() / "share/hcasim" / f);
+  for (const fs::path& folder : shared_folders()) {
+    for (const char* f : {"presets", "systems"}) s.folders.push_back(folder / f);
   }
   return s;
 }
