@@ -18,7 +18,6 @@ enum class counter_read { none, ticks, frequency };
 
 inline constexpr std::uint16_t elf_number = EM_X86_64;
 inline constexpr bool can_step = true;
-inline constexpr double counter_mhz = 3000;
 inline constexpr long long trap_flag = 0x100;
 
 // Lets the other thread of this processor core work.
@@ -71,7 +70,6 @@ inline void answer_read(ucontext_t& u, std::uint64_t value) {
 
 inline constexpr std::uint16_t elf_number = EM_AARCH64;
 inline constexpr bool can_step = false;
-inline constexpr double counter_mhz = 1000;
 
 inline void pause() {
   __asm__ volatile("isb" ::: "memory");
