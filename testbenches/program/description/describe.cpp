@@ -195,8 +195,8 @@ std::string search_path::nearest(const std::string& name) const {
   if (!known.empty()) return suggestion(name, known, "known names");
   std::string looked;
   for (const fs::path& f : folders) looked += (looked.empty() ? "" : ", ") + f.string();
-  return fmt::format(
-      "none of the folders {} is there: run hcasim where it was built or installed, or name one in HCASIM_PRESETS", looked);
+  return fmt::format("{} is there: run hcasim where it was built or installed, or name one in HCASIM_PRESETS",
+                     looked.empty() ? "no share/hcasim beside the program" : "none of the folders " + looked);
 }
 
 std::optional<fs::path> search_path::find(const std::string& name, const fs::path& base) const {

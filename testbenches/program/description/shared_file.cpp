@@ -18,9 +18,13 @@ std::vector<fs::path> shared_folders() {
       if (!folder.empty()) out.emplace_back(folder);
     }
   }
-  if (const fs::path folder = own_program().parent_path(); !folder.empty()) {
-    out.push_back(folder / "share/hcasim");
-    out.push_back(folder.parent_path() / "share/hcasim");
+  std::error_code ec;
+  for (fs::path folder = own_program().parent_path(); !folder.empty(); folder = folder.parent_path()) {
+    if (fs::exists(folder / "share/hcasim", ec)) {
+      out.push_back(folder / "share/hcasim");
+      break;
+    }
+    if (!folder.has_relative_path()) break;
   }
   return out;
 }

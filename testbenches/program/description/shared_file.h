@@ -7,7 +7,8 @@
 
 namespace hcasim {
 
-// Returns the folders of $HCASIM_PATH (a colon-separated list), then share/hcasim beside the program and beside its folder.
+// Returns the folders of $HCASIM_PATH (a colon-separated list), then share/hcasim of the program's folder or of the nearest
+// folder above.
 std::vector<std::filesystem::path> shared_folders();
 
 // Returns `name`, a file or a folder, in the first of these folders that has one; empty = there is none.
