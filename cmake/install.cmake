@@ -30,8 +30,12 @@ endfunction()
 
 hca_closure(libraries hcasim_system hcasim_lockstep)
 set(designs)
+set(HCASIM_OWN_LIBRARIES ${libraries})
+list(FILTER HCASIM_OWN_LIBRARIES INCLUDE REGEX "^hcasim_")
 foreach(library IN LISTS libraries)
-  set_target_properties(${library} PROPERTIES EXCLUDE_FROM_ALL OFF)
+  string(REGEX REPLACE "^hcasim_" "" short ${library})
+  set_target_properties(${library} PROPERTIES EXCLUDE_FROM_ALL OFF EXPORT_NAME ${short})
+  add_library(hcasim::${short} ALIAS ${library})  # as those who find it installed call it
   get_target_property(dir ${library} HCASIM_RTL_DIR)
   if(dir)
     install(DIRECTORY ${dir}/rtl DESTINATION ${HCASIM_INSTALL_INCLUDE})
@@ -41,7 +45,7 @@ endforeach()
 target_include_directories(hcasim_options INTERFACE $<INSTALL_INTERFACE:${HCASIM_INSTALL_INCLUDE}>)
 target_compile_features(hcasim_options INTERFACE $<INSTALL_INTERFACE:cxx_std_20>)
 install(TARGETS ${libraries} EXPORT hcasim ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/hcasim)
-install(EXPORT hcasim FILE hcasimTargets.cmake DESTINATION ${HCASIM_INSTALL_CMAKE})
+install(EXPORT hcasim NAMESPACE hcasim:: FILE hcasimTargets.cmake DESTINATION ${HCASIM_INSTALL_CMAKE})
 install(DIRECTORY firmware models tlm testbenches ${CMAKE_BINARY_DIR}/made/ DESTINATION ${HCASIM_INSTALL_INCLUDE} FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY models tlm DESTINATION ${HCASIM_INSTALL_SHARE} FILES_MATCHING PATTERN "*.sv" PATTERN testing EXCLUDE)
 # Recorded streams in Python.
@@ -68,4 +72,7 @@ set(HCASIM_MODULES ${CMAKE_SOURCE_DIR}/cmake)
 set(HCASIM_INSTALL_SHARE ${CMAKE_SOURCE_DIR})
 configure_package_config_file(cmake/hcasimConfig.cmake.in ${CMAKE_BINARY_DIR}/hcasimConfig.cmake INSTALL_DESTINATION ${CMAKE_BINARY_DIR}
                               INSTALL_PREFIX ${CMAKE_BINARY_DIR} PATH_VARS HCASIM_INSTALL_SHARE)
-export(EXPORT hcasim FILE ${CMAKE_BINARY_DIR}/hcasimTargets.cmake)
+export(EXPORT hcasim NAMESPACE hcasim:: FILE ${CMAKE_BINARY_DIR}/hcasimTargets.cmake)
+
+# Without this last step CMake writes a list of the files into the build folder, which may be another user's.
+install(CODE "return()" ALL_COMPONENTS)

@@ -80,8 +80,23 @@ function(hca_mutate list_file dir sources_variable count_variable)
   set(${count_variable} ${number} PARENT_SCOPE)
 endfunction()
 
+# Sets HCASIM_HOST_CXX, a compiler for programs that run while this is configured. It is the project's own compiler unless that
+# compiles for another machine.
+function(hca_find_host_compiler)
+  if(NOT CMAKE_CROSSCOMPILING)
+    set(HCASIM_HOST_CXX ${CMAKE_CXX_COMPILER} PARENT_SCOPE)
+    return()
+  endif()
+  find_program(HCASIM_HOST_CXX NAMES c++ g++ clang++ NO_CMAKE_FIND_ROOT_PATH DOC "Compiler for programs that run on this machine")
+  if(NOT HCASIM_HOST_CXX)
+    message(FATAL_ERROR "hca_add_rtl: MUTANTS are made by a program that runs on this machine, and it has no C++ compiler of its own; "
+                        "install g++ or set HCASIM_HOST_CXX")
+  endif()
+endfunction()
+
 # hcasim_mutants (testbenches/coverification/mutation), which makes faults mechanically; compiled when it is first needed.
 function(hca_find_mutator)
+  hca_find_host_compiler()
   set(folder ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../testbenches/coverification/mutation)
   if(NOT EXISTS ${folder})
     set(folder ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/mutation)  # installed
@@ -89,14 +104,14 @@ function(hca_find_mutator)
   set(tool ${CMAKE_BINARY_DIR}/hcasim_mutants)
   file(GLOB parts ${folder}/*.h ${folder}/*.cpp)
   list(FILTER parts EXCLUDE REGEX "_test\\.cpp$")
-  hca_rtl_state(now "${CMAKE_CXX_COMPILER}" ${parts})
+  hca_rtl_state(now "${HCASIM_HOST_CXX}" ${parts})
   set(before)
   if(EXISTS ${tool} AND EXISTS ${tool}.state)
     file(READ ${tool}.state before)
   endif()
   if(NOT before STREQUAL now)
     list(FILTER parts INCLUDE REGEX "\\.cpp$")
-    execute_process(COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${CMAKE_CXX_COMPILER} -std=c++20 -O1 ${parts} -o ${tool} RESULT_VARIABLE failed
+    execute_process(COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${HCASIM_HOST_CXX} -std=c++20 -O1 ${parts} -o ${tool} RESULT_VARIABLE failed
                     OUTPUT_VARIABLE said ERROR_VARIABLE said)
     if(failed)
       message(FATAL_ERROR "hca_add_rtl: ${tool} cannot be built:\n${said}")

@@ -202,6 +202,31 @@ TEST_F(cli, an_earlier_result_is_replaced_only_when_asked) {
   EXPECT_EQ(hcasim("run count_ticks -o empty/").status, 0);
 }
 
+TEST_F(cli, without_a_folder_results_are_numbered) {
+  for (int i = 0; i < 2; ++i) ASSERT_EQ(hcasim("run count_ticks --no-trace").status, 0);
+  EXPECT_EQ(files(), std::vector<std::string>{"hcasim-out"});
+  EXPECT_TRUE(fs::exists("hcasim-out/count_ticks-001/result.json"));
+  EXPECT_TRUE(fs::exists("hcasim-out/count_ticks-002/result.json"));
+
+  fs::remove_all("hcasim-out/count_ticks-001");
+  fs::create_directories("hcasim-out/count_ticks-of_mine");
+  const fs::path partial = folder_ / "hcasim-out/.count_ticks-003.partial";
+  const pid_t other = ::fork();
+  if (other == 0) {
+    std::freopen("/dev/null", "w", stdout);
+    ::execl(places::selftest, "hcasim", "run", "count_ticks", "--hang", "true", nullptr);
+    ::_exit(99);
+  }
+  for (int i = 0; i < 500 && !fs::exists(partial / "resolved.yaml"); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(hcasim("run count_ticks --no-trace").status, 0) << "while another run has the number";
+  EXPECT_TRUE(fs::exists("hcasim-out/count_ticks-004/result.json"));
+  ::kill(other, SIGKILL);
+  ::waitpid(other, nullptr, 0);
+  EXPECT_EQ(hcasim("run count_ticks --no-trace").status, 0);
+  EXPECT_TRUE(fs::exists("hcasim-out/count_ticks-005/result.json"));
+}
+
 TEST_F(cli, bad_commands) {
   refused("rnu count_ticks", "there is no command 'rnu'; did you mean 'run'?");
   refused("run", "testbench is required; see 'hcasim run --help'");

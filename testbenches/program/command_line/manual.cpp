@@ -88,7 +88,8 @@ std::string manual_page(const CLI::App& app, const std::string& version) {
   for (const exit_status& e : exit_statuses) out += fmt::format(".TP\n{}\n{}\n", e.status, roff(e.meaning));
   out +=
       ".SH ENVIRONMENT\n.TP\n.B HCASIM_PRESETS\nFolders with presets and systems that are searched "
-      "first, separated by colons.\n";
+      "first, separated by colons.\n.TP\n.B HCASIM_PATH\nFolders that are searched before share/hcasim beside the program, for "
+      "presets, systems and the parts of the report's page, separated by colons.\n";
   return out;
 }
 

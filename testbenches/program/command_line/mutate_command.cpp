@@ -18,7 +18,7 @@
 #include "testbenches/program/command_line/command.h"
 #include "testbenches/program/description/errors.h"
 #include "testbenches/program/description/own_program.h"
-#include "testbenches/program/places/places.h"
+#include "testbenches/program/description/shared_file.h"
 #include "testbenches/program/processes/signals.h"
 #include "testbenches/program/results/report.h"
 
@@ -130,7 +130,7 @@ class mutate_command final : public command {
   };
 
   static fs::path equivalents_of(const std::string& unit) {
-    return fs::path(places::source) / "models" / "adapter" / unit / "rtl/equivalents.txt";
+    return shared_file("models/adapter/" + unit + "/rtl/equivalents.txt");
   }
   [[nodiscard]] arguments of_unit() const {
     const fs::path build = own_program().parent_path();
@@ -139,7 +139,7 @@ class mutate_command final : public command {
           "mutate: an installed hcasim has no units to build; name the folder of a project, or build hcasim from its sources");
     const fs::path in = all_ ? build.parent_path() / "mutation" : build;
     if (all_) {
-      build_step(places::source,
+      build_step(fs::canonical(shared_file("models")).parent_path(),
                  {"cmake", "--preset", "release", "-B", in.string(), "-DHCASIM_MUTANTS=all", "-DHCASIM_TESTS=OFF"});
     }
     build_step(in, {"cmake", "--build", ".", "--target", "mutate_" + what_});

@@ -12,7 +12,6 @@
 #include "testbenches/program/description/errors.h"
 #include "testbenches/program/description/names.h"
 #include "testbenches/program/description/own_program.h"
-#include "testbenches/program/places/places.h"
 
 namespace hcasim {
 namespace {
@@ -28,7 +27,7 @@ struct installation {
 installation here() {
   const fs::path program = own_program().parent_path();
   const fs::path installed = program.parent_path() / "share/hcasim";
-  if (fs::exists(program / "hcasimConfig.cmake")) return {places::source, program};
+  if (fs::exists(program / "hcasimConfig.cmake")) return {program / "share/hcasim", program};
   if (fs::exists(installed / "testbenches/coverification/templates")) return {installed, program.parent_path()};
   throw input_error(
       fmt::format("new-unit: the templates are neither in {} nor in a build beside the program", installed.string()));

@@ -35,13 +35,6 @@ bool is_file(const std::string& what) {
   return what.find('/') != std::string::npos || what.ends_with(".yaml") || what.ends_with(".yml");
 }
 
-fs::path default_folder(const testbench& bench) {
-  std::error_code ec;
-  const fs::path traces = places::traces;
-  if (fs::is_directory(traces.parent_path(), ec)) return traces / bench.name();
-  return {"traces-" + std::string(bench.name())};
-}
-
 description point_of_study(const std::string& file, std::uint64_t point, platform_factory machine) {
   const study s(file, machine);
   if (point > s.points()) {
@@ -115,8 +108,11 @@ class whole_run {
         run_(testbench_name(description_, o_), testbench_place(description_), machine) {
     apply_own(description_, o_, run_.bench());
     run_.apply(description_);
-    // Without -o the folder is the program's own, so an earlier result there is replaced.
-    out_.emplace(o_.folder.value_or(default_folder(run_.bench())), o_.force || !o_.folder);
+    if (o_.folder) {
+      out_.emplace(*o_.folder, o_.force);
+    } else {
+      claim_numbered("hcasim-out", std::string(run_.bench().name()), out_);
+    }
   }
 
   int execute() {

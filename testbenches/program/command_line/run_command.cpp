@@ -32,7 +32,7 @@ struct run_arguments {
   }
 
   void declare_options(CLI::App& run) {
-    run.add_option("-o,--output", folder, "Folder for the results; the default is build/traces/TESTBENCH")->type_name("DIR");
+    run.add_option("-o,--output", folder, "Folder for the results; the default is hcasim-out/TESTBENCH-NNN")->type_name("DIR");
     run.add_option("--set", options.set,
                    "Set a knob: --set node0.hca.mrc_cache.ways=8; node*.hca.clock=1GHz sets it for all nodes; may be repeated")
         ->type_name("PATH=VALUE")

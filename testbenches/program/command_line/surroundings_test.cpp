@@ -326,7 +326,7 @@ TEST_F(surroundings, a_copied_program_says_what_is_not_beside_it) {
       {"run count_ticks -o x --set preset=connectx3_fdr",
        "is there: run hcasim where it was built or installed, or name one in "
        "HCASIM_PRESETS\n"},
-      {"report s", "', which the page is made of: run hcasim where it was built, or use --svg\n"},
+      {"report s", "', which the page is made of: run hcasim where it was built or installed, or use --svg\n"},
       {"report s --svg pictures", ""},
       {"mutate key_check", "mutate: 'key_check' is neither a unit of hcasim with RTL"},
       {"new-unit --kind key_check my_check", "/share/hcasim nor in a build beside the program\n"}};

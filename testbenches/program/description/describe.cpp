@@ -11,10 +11,9 @@
 
 #include "testbenches/program/description/merge_keys.h"
 #include "testbenches/program/description/names.h"
-#include "testbenches/program/description/own_program.h"
 #include "testbenches/program/description/quantity.h"
+#include "testbenches/program/description/shared_file.h"
 #include "testbenches/program/description/system_errors.h"
-#include "testbenches/program/places/places.h"
 
 namespace hcasim {
 namespace {
@@ -174,9 +173,8 @@ search_path search_path::standard() {
       if (!f.empty()) s.folders.emplace_back(f);
     }
   }
-  for (const char* f : {"presets", "systems"}) s.folders.push_back(fs::path(places::source) / "testbenches/studies" / f);
-  if (const fs::path program = own_program(); !program.empty()) {
-    for (const char* f : {"presets", "systems"}) s.folders.push_back(program.parent_path().parent_path() / "share/hcasim" / f);
+  for (const fs::path& folder : shared_folders()) {
+    for (const char* f : {"presets", "systems"}) s.folders.push_back(folder / f);
   }
   return s;
 }
@@ -197,8 +195,8 @@ std::string search_path::nearest(const std::string& name) const {
   if (!known.empty()) return suggestion(name, known, "known names");
   std::string looked;
   for (const fs::path& f : folders) looked += (looked.empty() ? "" : ", ") + f.string();
-  return fmt::format(
-      "none of the folders {} is there: run hcasim where it was built or installed, or name one in HCASIM_PRESETS", looked);
+  return fmt::format("{} is there: run hcasim where it was built or installed, or name one in HCASIM_PRESETS",
+                     looked.empty() ? "no share/hcasim beside the program" : "none of the folders " + looked);
 }
 
 std::optional<fs::path> search_path::find(const std::string& name, const fs::path& base) const {

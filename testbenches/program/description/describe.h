@@ -30,7 +30,7 @@ namespace hcasim {
 struct search_path {
   std::vector<std::filesystem::path> folders;
 
-  // Returns $HCASIM_PRESETS (a colon-separated list), the source tree, share/hcasim beside the program.
+  // Returns $HCASIM_PRESETS (a colon-separated list), then the presets and systems that the program brings along.
   static search_path standard();
   [[nodiscard]] std::vector<std::string> names() const;
   // Suggests the nearest name; names the searched folders when none of them exists.

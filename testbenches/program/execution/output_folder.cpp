@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <fstream>
 #include <system_error>
 
@@ -41,8 +43,8 @@ void output_folder::check_final_place() const {
   const bool result = there && fs::exists(final_ / "result.json", ec);
   const bool empty = there && fs::is_empty(final_, ec) && !ec;
   if (result && !replace_) {
-    throw input_error(fmt::format("'{}' already holds a result; add --force to replace it or choose another folder with -o",
-                                  final_.string()));
+    throw folder_taken(fmt::format("'{}' already holds a result; add --force to replace it or choose another folder with -o",
+                                   final_.string()));
   }
   if (there && !result && !empty) {
     throw input_error(fmt::format(
@@ -61,7 +63,7 @@ void output_folder::claim() {
     if (::access(temporary_.c_str(), W_OK) != 0) throw std::system_error(errno, std::generic_category());
   } catch (const std::system_error& e) {
     if (e.code() == std::errc::operation_would_block) {
-      throw input_error(
+      throw folder_taken(
           fmt::format("another run is writing '{}'; wait for its end or choose another folder with -o", final_.string()));
     }
     discard();
@@ -120,6 +122,25 @@ void output_folder::commit() {
     throw input_error(
         fmt::format("cannot move the result to '{}': {}", final_.string(), cause(ec.value(), "choose another with -o")));
   committed_ = true;
+}
+
+void claim_numbered(const fs::path& parent, const std::string& name, std::optional<output_folder>& out) {
+  unsigned last = 0;
+  std::error_code ec;
+  for (const fs::directory_entry& e : fs::directory_iterator(parent, ec)) {
+    const std::string other = e.path().filename();
+    if (!other.starts_with(name + "-")) continue;
+    unsigned number = 0;
+    const char* const end = other.data() + other.size();
+    if (std::from_chars(other.data() + name.size() + 1, end, number).ptr == end) last = std::max(last, number);
+  }
+  while (!out) {
+    try {
+      out.emplace(parent / fmt::format("{}-{:03}", name, ++last), false);
+    } catch (const folder_taken&) {
+      // The number is another run's.
+    }
+  }
 }
 
 nlohmann::ordered_json read_result(const fs::path& place) {

@@ -9,10 +9,17 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "testbenches/program/description/errors.h"
 #include "testbenches/program/execution/folder_claim.h"
 #include "testbenches/program/execution/interrupt.h"
 
 namespace hcasim {
+
+// The place holds a result, or another run is writing there.
+class folder_taken : public input_error {
+ public:
+  using input_error::input_error;
+};
 
 class output_folder {
  public:
@@ -43,6 +50,9 @@ class output_folder {
   std::optional<folder_claim> claim_;
   std::optional<interrupt_guard> guard_;
 };
+
+// Takes `parent`/`name`-NNN with a number behind those of all earlier results, also if other runs do so at the same time.
+void claim_numbered(const std::filesystem::path& parent, const std::string& name, std::optional<output_folder>& out);
 
 // Reads the result of a run in `place`: its result.json, or that file. Throws input_error when there is none or it is damaged.
 nlohmann::ordered_json read_result(const std::filesystem::path& place);

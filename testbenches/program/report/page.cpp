@@ -8,8 +8,8 @@
 #include <map>
 #include <sstream>
 
+#include "testbenches/program/description/shared_file.h"
 #include "testbenches/program/description/system_errors.h"
-#include "testbenches/program/places/places.h"
 #include "testbenches/program/report/chart_data.h"
 #include "testbenches/program/report/svg.h"
 #include "testbenches/program/report/what_if_table.h"
@@ -131,17 +131,17 @@ ordered_json columns_of(result_file& results, const ordered_json& axes, const or
 
 }  // namespace
 
-std::string asset(const std::string& file) {
-  errno = 0;
+std::string asset(const std::string& name) {
+  const std::string file = shared_file("report/" + name);
+  errno = file.empty() ? ENOENT : 0;
   std::ifstream in(file, std::ios::binary);
   std::ostringstream text;
   text << in.rdbuf();
   if (in && !text.str().empty()) return text.str();
   if (errno != ENOENT) throw input_error(fmt::format("cannot read '{}': {}", file, cause(errno, "use --svg")));
-  std::error_code ec;
-  const bool build = std::filesystem::exists(std::filesystem::path(places::source) / "testbenches", ec);
-  throw input_error(fmt::format("there is no '{}', which the page is made of: {}, or use --svg", file,
-                                build ? "install npm and configure again" : "run hcasim where it was built"));
+  const bool others = !shared_file("report/report.css").empty();
+  throw input_error(fmt::format("there is no '{}', which the page is made of: {}, or use --svg", name,
+                                others ? "install npm and configure again" : "run hcasim where it was built or installed"));
 }
 
 std::string report_page(result_file& results, result_file* other) {
@@ -177,7 +177,6 @@ std::string report_page(result_file& results, result_file* other) {
   results.query("SELECT description FROM points WHERE description IS NOT NULL ORDER BY id LIMIT 1",
                 [&](const auto& row) { data["description"] = ordered_json::parse(row[0]); });
   const std::string name = escaped(results.study_value("name"));
-  const std::string folder = places::source + std::string("/testbenches/program/report");
   return fmt::format(
              "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta "
              "charset=\"utf-8\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n"
@@ -188,11 +187,11 @@ std::string report_page(result_file& results, result_file* other) {
              "class=\"scroll\"><table id=\"table\"></table></div>\n{}<h2>Description</h2>\n<details><summary>every value that "
              "point 1 was run with; "
              "the axes say what the others differ in</summary><pre id=\"description\"></pre></details>\n",
-             name, asset(folder + "/report.css"), name, escaped(results.study_value("question")),
-             escaped(results.study_value("version")), rows, results.study_value("points"), pictures(results),
+             name, asset("report.css"), name, escaped(results.study_value("question")), escaped(results.study_value("version")),
+             rows, results.study_value("points"), pictures(results),
              what_if_section(what_ifs_of(results)) + cold_caches(results)) +
-         R"(<script id="data" type="application/json">)" + in_script(data) + "</script>\n<script>\n" + asset(places::charts) +
-         "\n</script>\n<script>\n" + asset(folder + "/report.js") + "</script>\n</body>\n</html>\n";
+         R"(<script id="data" type="application/json">)" + in_script(data) + "</script>\n<script>\n" + asset("echarts.min.js") +
+         "\n</script>\n<script>\n" + asset("report.js") + "</script>\n</body>\n</html>\n";
 }
 
 }  // namespace hcasim

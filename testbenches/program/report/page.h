@@ -9,9 +9,9 @@
 
 namespace hcasim {
 
-// Reads a file for pages; throws input_error. report_page: `other` null = no comparison, else results over the same axes.
-// Throws input_error when the axes differ or the build has no charting library.
-std::string asset(const std::string& file);
+// Reads a part of pages from share/hcasim/report; throws input_error. report_page: `other` null = no comparison, else results
+// over the same axes. Throws input_error when the axes differ or the build has no charting library.
+std::string asset(const std::string& name);
 
 std::string report_page(result_file& results, result_file* other);
 

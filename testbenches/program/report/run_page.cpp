@@ -11,7 +11,6 @@
 #include "testbenches/program/description/errors.h"
 #include "testbenches/program/description/names.h"
 #include "testbenches/program/execution/output_folder.h"
-#include "testbenches/program/places/places.h"
 #include "testbenches/program/recording/statistics_series.h"
 #include "testbenches/program/report/page.h"
 #include "testbenches/program/report/svg.h"
@@ -48,7 +47,7 @@ std::optional<double> number_in(const std::string& cell) {
 }
 
 std::string style() {
-  return asset(places::source + std::string("/testbenches/program/report/report.css"));
+  return asset("report.css");
 }
 
 std::string html_table(const std::vector<std::vector<std::string>>& rows) {

@@ -8,6 +8,8 @@
 #include <climits>
 #include <ctime>
 
+#include "testbenches/verbs_programs/channel/machine.h"
+
 namespace hcasim::channel {
 namespace {
 
@@ -19,12 +21,6 @@ constexpr std::uint32_t probe_every = 64;
 
 std::uint32_t* word(std::atomic<std::uint32_t>& a) {
   return reinterpret_cast<std::uint32_t*>(&a);
-}
-
-void pause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
 }
 
 void wake(std::atomic<std::uint32_t>& count) {
@@ -43,7 +39,7 @@ bool look_for(const std::atomic<std::uint32_t>& count, std::uint32_t old, const 
       return true;
     }
     if (vain && vain->load(std::memory_order_relaxed)) return false;
-    pause();
+    machine::pause();
   }
   if (!probes) how.looks -= how.looks / 8;
   return false;

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "testbenches/verbs_programs/channel/machine.h"
+
 namespace hcasim::channel {
 namespace {
 
@@ -26,7 +28,7 @@ program_kind kind_of(int file) {
   if (read_at(file, 0, &header, 2) && std::memcmp(&header, "#!", 2) == 0) return program_kind::script;
   if (!read_at(file, 0, &header, sizeof header)) return program_kind::none;
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) return program_kind::none;
-  if (header.e_machine != EM_X86_64) return program_kind::of_another_machine;
+  if (header.e_machine != machine::elf_number) return program_kind::of_another_machine;
   for (unsigned i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr part{};
     if (!read_at(file, header.e_phoff + std::uint64_t{i} * header.e_phentsize, &part, sizeof part)) break;

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <ctime>
 
+#include "testbenches/verbs_programs/channel/machine.h"
 #include "testbenches/verbs_programs/preload/connection.h"
 #include "testbenches/verbs_programs/preload/spin.h"
 #include "testbenches/verbs_programs/preload/timers.h"
@@ -76,17 +77,12 @@ void trap_time_stamps_again() {
 }
 
 bool emulate_time_stamp(void* context) {
-  auto& regs = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
-  const auto* at = reinterpret_cast<const unsigned char*>(regs[REG_RIP]);
-  const bool rdtsc = at[0] == 0x0f && at[1] == 0x31;
-  const bool rdtscp = at[0] == 0x0f && at[1] == 0x01 && at[2] == 0xf9;
+  auto& u = *static_cast<ucontext_t*>(context);
+  const machine::counter_read read = machine::read_at(u);
   std::uint64_t ps = 0;
-  if ((!rdtsc && !rdtscp) || !look_at_clock(ps)) return false;
-  const auto ticks = static_cast<std::uint64_t>(static_cast<double>(ps) * tsc_per_ps());
-  regs[REG_RAX] = static_cast<long long>(ticks & 0xffff'ffff);
-  regs[REG_RDX] = static_cast<long long>(ticks >> 32);
-  if (rdtscp) regs[REG_RCX] = 0;
-  regs[REG_RIP] += rdtsc ? 2 : 3;
+  if (read == machine::counter_read::none || !look_at_clock(ps)) return false;
+  const double of = read == machine::counter_read::ticks ? static_cast<double>(ps) : static_cast<double>(ps_per_second);
+  machine::answer_read(u, static_cast<std::uint64_t>(of * tsc_per_ps()));
   return true;
 }
 
@@ -136,7 +132,12 @@ HCASIM_PUBLIC int gettimeofday(timeval* t, void* zone) noexcept {
 
 HCASIM_PUBLIC time_t time(time_t* t) noexcept {
   std::uint64_t ps = 0;
-  if (!look_at_clock(ps)) return ::syscall(SYS_time, t);
+  if (!look_at_clock(ps)) {
+    timespec n{};
+    ::syscall(SYS_clock_gettime, CLOCK_REALTIME_COARSE, &n);
+    if (t) *t = n.tv_sec;
+    return n.tv_sec;
+  }
   const time_t s = since(first_date, ps).tv_sec;
   if (t) *t = s;
   return s;

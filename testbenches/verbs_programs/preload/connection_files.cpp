@@ -157,8 +157,8 @@ HCASIM_PUBLIC int close(int fd) {
   return static_cast<int>(::syscall(SYS_close, fd));
 }
 HCASIM_PUBLIC int dup2(int from, int to) noexcept {
-  if (from != to) drop(to);
-  return static_cast<int>(::syscall(SYS_dup2, from, to));
+  if (from == to) return static_cast<int>(::syscall(SYS_fcntl, from, F_GETFD)) < 0 ? -1 : to;
+  return dup3(from, to, 0);
 }
 HCASIM_PUBLIC int dup3(int from, int to, int flags) noexcept {
   if (from != to) drop(to);

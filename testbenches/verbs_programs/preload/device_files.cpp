@@ -19,7 +19,7 @@ bool means_device(const char* path) {
 
 // NOLINTBEGIN(readability-identifier-naming): the C library's own names
 HCASIM_PUBLIC int access(const char* path, int rights) noexcept {
-  return means_device(path) ? 0 : static_cast<int>(::syscall(SYS_access, path, rights));
+  return means_device(path) ? 0 : static_cast<int>(::syscall(SYS_faccessat, AT_FDCWD, path, rights));
 }
 
 HCASIM_PUBLIC int stat(const char* path, struct stat* out) noexcept {

@@ -53,7 +53,10 @@ HCASIM_PUBLIC int ppoll(pollfd* fds, nfds_t n, const timespec* t, const sigset_t
   return until([&] { return look(fds, n); }, as_ps(t), fds, n, mask);
 }
 HCASIM_PUBLIC int poll(pollfd* fds, nfds_t n, int milliseconds) {
-  if (!mine()) return static_cast<int>(::syscall(SYS_poll, fds, n, milliseconds));
+  if (!mine()) {
+    timespec t{milliseconds / 1000, milliseconds % 1000 * 1'000'000L};
+    return static_cast<int>(::syscall(SYS_ppoll, fds, n, milliseconds < 0 ? nullptr : &t, nullptr, 0));
+  }
   return until([&] { return look(fds, n); }, as_ps(milliseconds), fds, n);
 }
 HCASIM_PUBLIC int __poll_chk(pollfd* fds, nfds_t n, int milliseconds, size_t) {
@@ -91,21 +94,23 @@ HCASIM_PUBLIC int pselect(int n, fd_set* in, fd_set* out, fd_set* bad, const tim
   return until(once, as_ps(t), fds.data(), many, mask);
 }
 HCASIM_PUBLIC int select(int n, fd_set* in, fd_set* out, fd_set* bad, timeval* t) {
-  if (!mine()) return static_cast<int>(::syscall(SYS_select, n, in, out, bad, t));
-  const timespec s = t ? timespec{t->tv_sec, t->tv_usec * 1000} : timespec{};
-  return pselect(n, in, out, bad, t ? &s : nullptr, nullptr);
+  timespec s = t ? timespec{t->tv_sec + t->tv_usec / 1'000'000, t->tv_usec % 1'000'000 * 1000} : timespec{};
+  if (mine()) return pselect(n, in, out, bad, t ? &s : nullptr, nullptr);
+  const int ready = static_cast<int>(::syscall(SYS_pselect6, n, in, out, bad, t ? &s : nullptr, nullptr));
+  if (t) *t = {s.tv_sec, s.tv_nsec / 1000};  // the system shows the time that is left
+  return ready;
 }
 
 HCASIM_PUBLIC int epoll_pwait(int fd, epoll_event* events, int most, int milliseconds, const sigset_t* mask) {
   if (!mine()) return static_cast<int>(::syscall(SYS_epoll_pwait, fd, events, most, milliseconds, mask, _NSIG / 8));
   const pollfd p{fd, POLLIN, 0};
-  const auto once = [&] { return undisturbed([&] { return ::syscall(SYS_epoll_wait, fd, events, most, 0); }); };
+  const auto once = [&] { return undisturbed([&] { return ::syscall(SYS_epoll_pwait, fd, events, most, 0, nullptr, 0); }); };
   return until(once, as_ps(milliseconds), &p, 1, mask);
 }
 HCASIM_PUBLIC int epoll_pwait2(int fd, epoll_event* events, int most, const timespec* t, const sigset_t* mask) {
   if (!mine()) return static_cast<int>(::syscall(SYS_epoll_pwait2, fd, events, most, t, mask, _NSIG / 8));
   const pollfd p{fd, POLLIN, 0};
-  const auto once = [&] { return undisturbed([&] { return ::syscall(SYS_epoll_wait, fd, events, most, 0); }); };
+  const auto once = [&] { return undisturbed([&] { return ::syscall(SYS_epoll_pwait, fd, events, most, 0, nullptr, 0); }); };
   return until(once, as_ps(t), &p, 1, mask);
 }
 HCASIM_PUBLIC int epoll_wait(int fd, epoll_event* events, int most, int milliseconds) {

@@ -156,7 +156,7 @@ HCASIM_PUBLIC int sigpause_of_mask(int mask) {
 }
 
 HCASIM_PUBLIC int pause() {
-  if (!mine()) return static_cast<int>(::syscall(SYS_pause));
+  if (!mine()) return static_cast<int>(::syscall(SYS_ppoll, nullptr, 0, nullptr, nullptr, 0));
   held_signals held;
   return suspend(held);
 }

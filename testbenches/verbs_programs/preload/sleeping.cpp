@@ -14,7 +14,8 @@
 namespace hcasim::preload {
 
 int look(pollfd* fds, nfds_t n) {
-  return undisturbed([=] { return ::syscall(SYS_poll, fds, n, 0); });
+  timespec zero{0, 0};
+  return undisturbed([=, &zero] { return ::syscall(SYS_ppoll, fds, n, &zero, nullptr, 0); });
 }
 
 bool sleep_for(const pollfd* fds, nfds_t n, std::uint64_t timeout, std::uint64_t signals) {

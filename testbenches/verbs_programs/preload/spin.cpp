@@ -11,6 +11,7 @@
 #include <ctime>
 #include <utility>
 
+#include "testbenches/verbs_programs/channel/machine.h"
 #include "testbenches/verbs_programs/preload/clock.h"
 #include "testbenches/verbs_programs/preload/connection.h"
 #include "testbenches/verbs_programs/preload/libc.h"
@@ -21,7 +22,6 @@
 namespace hcasim::preload {
 namespace {
 
-constexpr long long trap_flag = 0x100;
 constexpr std::size_t stack_bytes = 512;
 constexpr int most_steps = 400;       // of a round
 constexpr int rounds_of_a_proof = 8;  // a sum in memory changes the flags within so many rounds
@@ -33,7 +33,7 @@ struct snapshot {
   bool taking = false;        // the loop is taken for waiting: these steps only learn its places
   bool within_taken = false;  // all steps were at places of such loops
   std::uint32_t beats = 0;
-  std::array<long long, 17> registers{};
+  machine::registers registers{};
   std::array<char, stack_bytes> stack{};
   struct round {
     int steps = 0;
@@ -46,19 +46,13 @@ struct snapshot {
 };
 thread_local snapshot seen;
 
-// Copies all general registers and the instruction pointer: REG_R8 to REG_RIP follow one another.
-void note(const ucontext_t& u, std::array<long long, 17>& out) {
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = u.uc_mcontext.gregs[i];
-}
-static_assert(REG_R8 == 0 && REG_RIP == 16);
-
-std::uint64_t further(std::uint64_t way, long long v) {
-  way = (way ^ static_cast<std::uint64_t>(v)) * 0x9e3779b97f4a7c15;
+std::uint64_t further(std::uint64_t way, std::uint64_t v) {
+  way = (way ^ v) * 0x9e3779b97f4a7c15;
   return way ^ way >> 32;
 }
-std::uint64_t further(std::uint64_t way, const ucontext_t& u, const std::array<long long, 17>& registers) {
-  for (const long long r : registers) way = further(way, r);
-  return further(way, u.uc_mcontext.gregs[REG_EFL] & ~trap_flag);
+std::uint64_t further(std::uint64_t way, const ucontext_t& u, const machine::registers& registers) {
+  for (const std::uint64_t r : registers) way = further(way, r);
+  return further(way, machine::flags_of(u));
 }
 
 // Loops proven to wait: the same instructions do not count the next time either.
@@ -74,21 +68,17 @@ thread_local known_loops proven;
 struct taken_loops {
   static constexpr int enough_steps = 200;
 
-  [[nodiscard]] bool has(long long place) const { return std::find(places.begin(), end(), place) != end(); }
-  void add(long long place) {
+  [[nodiscard]] bool has(std::uint64_t place) const { return std::find(places.begin(), end(), place) != end(); }
+  void add(std::uint64_t place) {
     if (has(place)) return;
     if (count == places.size()) count = 0;
     places[count++] = place;
   }
-  [[nodiscard]] const long long* end() const { return places.begin() + count; }
-  std::array<long long, 256> places{};
+  [[nodiscard]] const std::uint64_t* end() const { return places.begin() + count; }
+  std::array<std::uint64_t, 256> places{};
   std::size_t count = 0;
 };
 thread_local taken_loops taken;
-
-const char* stack_of(const ucontext_t& u) {
-  return reinterpret_cast<const char*>(u.uc_mcontext.gregs[REG_RSP]);
-}
 
 // A thread that has waited for memory once will do so again. Its own timer stops the thread sooner than the simulator, which
 // may have to wait for a processor.
@@ -112,19 +102,25 @@ void begin_steps(int, siginfo_t*, void* context) {
   auto& u = *static_cast<ucontext_t*>(context);
   connection* c = present();
   // The thread takes no more steps if a jump has left one of its handlers.
-  if (!(u.uc_mcontext.gregs[REG_EFL] & trap_flag)) seen.stepping = false;
+  if (!machine::is_stepping(u)) seen.stepping = false;
   if (!c || c->asking || seen.stepping) return;
   const std::uint32_t told = c->page->unprovable.load();
   if (told == channel::take_now) c->page->unprovable = 0;
+  if (!machine::can_step) {
+    const int kept = errno;
+    if (told == channel::take_now) call(channel::spin{0});
+    errno = kept;
+    return;
+  }
   seen.stepping = true;
   seen.taking = told == channel::take_now;
   seen.within_taken = told == channel::take_known;
   seen.now = {};
   seen.rounds = 0;
   seen.beats = c->page->beats.load(std::memory_order_relaxed);
-  note(u, seen.registers);
-  std::memcpy(seen.stack.data(), stack_of(u), stack_bytes);
-  u.uc_mcontext.gregs[REG_EFL] |= trap_flag;
+  machine::note(u, seen.registers);
+  std::memcpy(seen.stack.data(), machine::stack_of(u), stack_bytes);
+  machine::let_step(u, true);
 }
 
 struct kept_action {
@@ -150,7 +146,7 @@ void hand_on(const kept_action& k, int signal, siginfo_t* info, void* context) {
 void step(int signal, siginfo_t* info, void* context) {
   auto& u = *static_cast<ucontext_t*>(context);
   if (!seen.stepping && info->si_code == TRAP_TRACE && !program_trap.given) {  // a later look has ended these steps
-    u.uc_mcontext.gregs[REG_EFL] &= ~trap_flag;
+    machine::let_step(u, false);
     return;
   }
   if (!seen.stepping) return hand_on(program_trap, signal, info, context);
@@ -158,9 +154,9 @@ void step(int signal, siginfo_t* info, void* context) {
   connection* c = present();
   const auto end = [&] {
     seen.stepping = false;
-    u.uc_mcontext.gregs[REG_EFL] &= ~trap_flag;
+    machine::let_step(u, false);
   };
-  const long long place = u.uc_mcontext.gregs[REG_RIP];
+  const std::uint64_t place = machine::place_of(u);
   if (!c || c->asking) {
     end();
   } else if (seen.taking) {
@@ -175,11 +171,11 @@ void step(int signal, siginfo_t* info, void* context) {
     end();
     call(channel::spin{0});
   } else {
-    std::array<long long, 17> current;
-    note(u, current);
+    machine::registers current;
+    machine::note(u, current);
     seen.now.way = further(seen.now.way, u, current);
-    seen.now.places += further(0, u.uc_mcontext.gregs[REG_RIP]);
-    if (current == seen.registers && std::memcmp(stack_of(u), seen.stack.data(), stack_bytes) == 0) {
+    seen.now.places += further(0, place);
+    if (current == seen.registers && std::memcmp(machine::stack_of(u), seen.stack.data(), stack_bytes) == 0) {
       const snapshot::round round = std::exchange(seen.now, {});
       const bool known = seen.rounds == 0 && proven.has(round.places);
       if (seen.rounds++ == 0) seen.first_way = round.way;

@@ -138,7 +138,13 @@ std::uint64_t no_longer_than_timer(std::uint64_t timeout) {
 using namespace hcasim::preload;
 
 HCASIM_PUBLIC unsigned alarm(unsigned seconds) noexcept {
-  if (!mine()) return static_cast<unsigned>(::syscall(SYS_alarm, seconds));
+  if (!mine()) {
+    const itimerval wanted{{0, 0}, {static_cast<time_t>(seconds), 0}};
+    itimerval old{};
+    ::syscall(SYS_setitimer, ITIMER_REAL, &wanted, &old);
+    const auto& [s, us] = old.it_value;
+    return static_cast<unsigned>(s + (us >= 500'000 || (s == 0 && us > 0)));
+  }
   constexpr std::uint64_t second = us_per_s * ps_per_us;
   return static_cast<unsigned>((set(timers[0], seconds * second, 0) + second - 1) / second);
 }

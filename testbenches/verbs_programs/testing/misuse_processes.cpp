@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "testbenches/verbs_programs/channel/channel.h"
+#include "testbenches/verbs_programs/testing/machine_code.h"
 #include "testbenches/verbs_programs/testing/misuse.h"
 
 namespace misuse {
@@ -26,15 +27,6 @@ namespace {
 
 thread_local bool signals_at_munmap = false;
 std::atomic<int> signalled{0};
-
-long raw(long number, long a, long b, long c, long d, long e, long f) {
-  register long r10 asm("r10") = d;
-  register long r8 asm("r8") = e;
-  register long r9 asm("r9") = f;
-  long result = number;
-  asm volatile("syscall" : "+a"(result) : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
-  return result;
-}
 
 }  // namespace
 
@@ -45,11 +37,11 @@ extern "C" long syscall(long number, ...) noexcept {
   long a[6];
   for (long& each : a) each = va_arg(list, long);
   va_end(list);
-  const long result = raw(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+  const long result = call_kernel(number, a[0], a[1], a[2], a[3], a[4], a[5]);
   if (number == SYS_munmap && signals_at_munmap) {
     signals_at_munmap = false;
     ++signalled;
-    raw(SYS_tgkill, getpid(), raw(SYS_gettid, 0, 0, 0, 0, 0, 0), SIGRTMAX - 1, 0, 0, 0);
+    call_kernel(SYS_tgkill, getpid(), call_kernel(SYS_gettid, 0, 0, 0, 0, 0, 0), SIGRTMAX - 1, 0, 0, 0);
   }
   if (result < 0 && result > -4096) errno = static_cast<int>(-result);
   return result < 0 && result > -4096 ? -1 : result;

@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 
+#include "testbenches/verbs_programs/testing/machine_code.h"
 #include "testbenches/verbs_programs/testing/misuse.h"
 
 namespace misuse {
@@ -19,7 +20,7 @@ void spin_pure() {
   }
 }
 void spin_pause() {
-  while (flag == 0) __builtin_ia32_pause();
+  while (flag == 0) hcasim::machine::pause();
 }
 // On the stack, a counter that comes round.
 void spin_stack() {
@@ -35,14 +36,14 @@ void spin_memory() {
   while (flag == 0) far_counter = far_counter + 1;
 }
 void spin_increment() {
-  while (flag == 0) asm volatile("incq %0" : "+m"(far_counter));
+  while (flag == 0) increment(far_counter);
 }
 void spin_clock() {
   timespec t{};
   while (flag == 0) clock_gettime(CLOCK_MONOTONIC, &t);
 }
 void spin_stamp() {
-  while (flag == 0) __builtin_ia32_rdtsc();
+  while (flag == 0) read_counter();
 }
 
 }  // namespace
@@ -100,13 +101,13 @@ void faults() {
   }
   volatile int seen = 0;
   while (seen < 3) {
-    const unsigned long long before = __builtin_ia32_rdtsc();
+    const unsigned long long before = read_counter();
     if (sigsetjmp(back, 1) == 0) {
       const_cast<volatile int&>(*nowhere) = 1;
       REQUIRE(false);
     }
     seen = seen + 1;
-    REQUIRE(__builtin_ia32_rdtsc() > before);
+    REQUIRE(read_counter() > before);
     l.write_flag();
     while (flag == 0) {
     }
