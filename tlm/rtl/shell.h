@@ -11,8 +11,9 @@
 //
 // Contract for derived shells: get streams with `into` and `out_of` in the constructor. Count the RTL's outstanding responses
 // with `owe`, and the responses it waits for with `await`. A design hangs when it owes, awaits nothing, and is idle or moves
-// nothing for `hang_cycles`. A shell says with `may_wait` when an offered item waits for other units. Endpoints
-// (tlm/rtl/endpoint.h) do this for streams that belong together.
+// nothing for `hang_cycles`. With `must_rest` a design also hangs when it has no work and is not idle for `hang_cycles`. A
+// shell says with `may_wait` when an offered item waits for other units. Endpoints (tlm/rtl/endpoint.h) do this for streams
+// that belong together.
 #pragma once
 
 #include <memory>
@@ -34,6 +35,7 @@ struct shell_options {
   const std::uint64_t* progress = nullptr;
   std::uint64_t hang_cycles = 20000;
   std::uint64_t patience = 0;  // cycles that work may wait for the RTL without a reason; 0 = hang_cycles
+  bool must_rest = false;      // without work, a busy design hangs as well
   bool check_x = false;        // run a second copy from other initial register values and compare control outputs
   bool steps = true;           // take the design step by step, if it can be (rtl::design::steps)
   std::string trace;           // VCD file; needs an instrumented design
@@ -162,6 +164,7 @@ class shell : public unit {
   bool stalls(std::uint64_t quiet);
   void not_taken(const stream& s);
   void not_answered(std::uint64_t quiet);
+  void not_idle(std::uint64_t quiet);
   void compare_unknown();
   void write_wave(ps t);
   void look_at_sides(ps t);

@@ -275,6 +275,8 @@ void shell::resume(ps t, bool lively, bool idle) {
     if (asleep && next == never) return not_answered(0);
     if (quiet > options_.hang_cycles) return not_answered(quiet);
   }
+  const bool busy_without_work = design_->has_idle() && !idle && owed_ <= 0 && awaited_ <= 0 && next == never;
+  if (options_.must_rest && busy_without_work && quiet > options_.hang_cycles) return not_idle(quiet);
   running_ = !asleep;
   if (asleep) {
     if (next != never && next > t) schedule(next);
@@ -318,6 +320,11 @@ void shell::not_answered(std::uint64_t quiet) {
   violation("hang: " + std::to_string(owed_) + " answers are missing" +
             (quiet > 0 ? ", nothing has moved for " + std::to_string(quiet) + " cycles" : " and nothing is under way") + " (" +
             silent() + ")");
+}
+
+void shell::not_idle(std::uint64_t quiet) {
+  violation("hang: the design is not idle, although it has no work and nothing has moved for " + std::to_string(quiet) +
+            " cycles");
 }
 
 }  // namespace hcasim::rtl

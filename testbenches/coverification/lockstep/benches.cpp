@@ -52,6 +52,7 @@ rtl::shell_options shell_of(const options& o) {
   shell.stall = o.how == mode::random ? o.stall : 0;
   shell.storms = o.how == mode::random && o.storms;
   if (o.limits && !shell.storms) shell.patience = o.limits->wait;
+  shell.must_rest = true;
   shell.check_x = o.check_x;
   shell.steps = o.steps;
   shell.trace = vcd_of(o);

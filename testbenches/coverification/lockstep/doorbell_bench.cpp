@@ -1,394 +1,16 @@
-// The doorbell unit. What reaches the other units depends on who was overtaken, so an answer is not a doorbell but that nothing
-// is lost: an item is answered by the first doorbell that is as new as it, which doorbell_scoreboard.h looks at.
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <deque>
-#include <set>
+// The bench of the doorbell unit.
 #include <string>
-#include <unordered_map>
 
-#include <tlm_utils/simple_initiator_socket.h>
-
-#include "firmware/abi/context.h"
 #include "models/adapter/doorbell/doorbell.h"
-#include "models/adapter/doorbell/doorbell_rules.h"
 #include "models/adapter/doorbell/rtl/doorbell_rtl.h"
 #include "rtl/doorbell_design.h"
 #include "rtl/doorbell_faulty.h"
 #include "testbenches/coverification/lockstep/benches.h"
-#include "testbenches/coverification/lockstep/doorbell_scoreboard.h"
 #include "testbenches/coverification/lockstep/doorbell_stimulus.h"
-#include "testbenches/coverification/lockstep/recovery_scoreboard.h"
-#include "testbenches/coverification/lockstep/stall_adaptor.h"
-#include "tlm/access.h"
-#include "tlm/base/pool.h"
-#include "tlm/base/random.h"
+#include "testbenches/coverification/lockstep/doorbell_surroundings.h"
 
 namespace hcasim::lockstep {
 namespace {
-
-// Everything around one side: software that writes, contexts and records, and the units that are rung.
-class doorbell_world : public unit {
- public:
-  tlm_utils::simple_initiator_socket<doorbell_world, 64> mmio{"mmio"};
-  initiator_socket<control_request> firmware{"firmware"};
-  target_socket<context_request> qpc{"qpc"};
-  target_socket<dma_request> dma{"dma"};
-  target_socket<doorbell_ring> send{"send"};
-  target_socket<doorbell_ring> receive{"receive"};
-  target_socket<doorbell_ring> completion{"completion"};
-  std::deque<target_socket<register_access>> registers;
-
-  doorbell_world(const sc_core::sc_module_name& name, const item_stream& stream, const options& o, const clock_domain& clock,
-                 comparison& c, side s)
-      : unit(name),
-        stream_(stream),
-        random_(o.how == mode::random),
-        single_(o.how == mode::single),
-        seed_(o.seed),
-        clock_(clock),
-        comparison_(c),
-        side_(s),
-        offered_(stream.size()),
-        asked_before_(&next_),
-        writes_(queue_, clock, stalls_of(o, s, "wr", next_), this,
-                [](void* self, held_write& w, unsigned) { static_cast<doorbell_world*>(self)->let_in(w); }),
-        rings_(
-            queue_, clock, stalls_of(o, s, "ring", next_), this,
-            [](void* self, pending& p, unsigned) { static_cast<doorbell_world*>(self)->passed_on(p); },
-            [](const pending& p) { return rtl::of_queue(p.number, static_cast<std::uint64_t>(p.kind)); }) {
-    mmio.register_nb_transport_bw(this, &doorbell_world::backward);
-    qpc.on<&doorbell_world::find_context>(this);
-    dma.on<&doorbell_world::read_record>(this);
-    send.on<&doorbell_world::rung>(this);
-    receive.on<&doorbell_world::rung>(this);
-    completion.on<&doorbell_world::rung>(this);
-    for (const char* n : {"command", "msix", "device_memory"}) registers.emplace_back(n).on<&doorbell_world::access>(this);
-  }
-  // Watches the RTL's streams of writes, of records and of doorbells.
-  void watch(const std::deque<rtl::stream>& streams) {
-    for (const rtl::stream& s : streams) {
-      if (s.name() == "wr") taken_by_rtl_ = &s;
-      if (s.name() == "rec_rsp") records_of_rtl_ = &s;
-      if (s.name() == "ring") rings_of_rtl_ = &s;
-    }
-  }
-  // Watches how many doorbells a model has dropped, and how many broken writes it has met.
-  void watch(const unit& model) {
-    for (const statistic& s : model.stats().all()) {
-      if (s.name == "dropped" || s.name == "blueflame_bad") lost_by_model_.push_back(std::get<const counter*>(s.value));
-    }
-  }
-  // The doorbell of a write was dropped, or the write was broken: the record of its QP is to be read.
-  void lost(std::uint64_t write) {
-    const std::uint64_t number = offered_items_[write - 1];
-    const write_fields f = unpack_write(stream_[number]);
-    judge_.dropped(number);
-    if (f.number != 0 && f.number <= doorbell_rules::number_mask) judged(recovery_.lost(f.number, now()), number);
-  }
-  void asks_for(std::uint32_t qpn) { judged(recovery_.asks_for(qpn, now()), 0); }
-  // After the run.
-  [[nodiscard]] std::string leak_check() {
-    if (records_of_rtl_) judge_.records_taken(records_of_rtl_->transfers(), rings_of_rtl_->transfers());
-    const std::string never = recovery_.left();
-    return never.empty() ? judge_.never_passed() : never;
-  }
-  void start_of_simulation() override {
-    for (const item& i : stream_) {
-      const write_fields f = unpack_write(i);
-      if (rings_qp(f.kind) && f.number <= 0xffffff && owned_.insert(f.number).second)
-        begin(control_op::start, f.number, f.page);
-      const std::uint32_t cqn = f.number & 0xffffff;
-      if (f.kind == write_kind::cq && owned_cqs_.insert(cqn).second) begin(control_op::set_cq, cqn, f.page);
-    }
-    arm(clock_.cycles(1));
-  }
-
-  [[nodiscard]] const std::uint64_t& progress() const { return next_; }
-  void publish(coverage& c) const {
-    for (std::size_t i = 0; i < std::size(names); ++i) {
-      if (const auto found = c.find(names[i]); found != c.end()) found->second += written_[i];
-    }
-    c["with_wqe"] += with_wqe_;
-    c["records_read"] += records_read_;
-    c["no_record"] += no_record_;
-    c["covered_by_a_newer_one"] += merged_;
-  }
-  static constexpr const char* names[] = {"sq", "rq", "cq", "eq", "blueflame", "broken_blueflame", "bad"};
-
- private:
-  // A write and a doorbell on their way through a stalled stream.
-  struct held_write {
-    std::uint64_t address = 0;
-    std::vector<std::byte> bytes;
-  };
-  using pending = doorbell_scoreboard::rung;
-  struct qp {
-    bool declared = false;
-    bool fails = false;
-    std::uint64_t address = 0;
-    hca_qp_record record{};
-  };
-  struct job {
-    doorbell_world* self;
-    context_request* context;
-    dma_request* read;
-    std::uint32_t qpn = 0;
-    hca_qp_record record{};
-  };
-  void declare(const item& i) {
-    const auto qpn = static_cast<std::uint32_t>(i[2]);
-    qp& q = qps_[qpn];
-    q.declared = true;
-    q.address = i[1];
-    const auto first = static_cast<std::uint16_t>(i[2] >> 32);
-    judge_.declared(qpn, first);
-    q.fails = i[2] >> 48 & 1;
-    q.record.sq_pi = q.record.rq_pi = first;
-    if (q.address != 0) at_[q.address] = qpn;
-  }
-  void begin(control_op op, std::uint32_t number, std::uint32_t page) {
-    control_request c;
-    c.op = op;
-    c.open = true;
-    c.number = number;
-    c.uar = page;
-    ps t{0};
-    firmware.access(c, t);
-  }
-  [[nodiscard]] std::uint64_t offered_writes() const { return taken_by_rtl_ ? taken_by_rtl_->pushed() : offered_to_model_; }
-  [[nodiscard]] std::uint64_t taken_writes() const { return taken_by_rtl_ ? taken_by_rtl_->transfers() : taken_by_model_; }
-  // The RTL's streams stall by themselves.
-  static rtl::stall_source stalls_of(const options& o, side s, const char* channel, const std::uint64_t& progress) {
-    const rtl::shell_options shell = shell_of(o);
-    return s == rtl_side ? rtl::stall_source() : rtl::stall_source(shell.seed, channel, shell.stall, shell.storms, &progress);
-  }
-  void arm(ps t) {
-    if (next_ >= stream_.size()) return;
-    queue_.at(std::max(t, now()), {[](void* self) { static_cast<doorbell_world*>(self)->step(); }, this});
-  }
-  void step() {
-    if (next_ >= stream_.size() || comparison_.failed()) return;
-    const std::uint64_t number = next_++;
-    write(number, unpack_write(stream_[number]));
-    if (!single_) arm(clock_.cycles(std::floor(clock_.cycles_in(now()) + 0.001) + 1 + gap()));
-  }
-  [[nodiscard]] double gap() const { return next_ < stream_.size() ? unpack_write(stream_[next_]).gap : 0; }
-  void go_on() { arm(clock_.cycles(std::floor(clock_.cycles_in(now()) + 0.001) + 20 + gap())); }
-
-  // Which doorbells find the FIFO full depends on the cycle: under stalls, one of which a side has dropped its own is a race.
-  void answer(std::uint64_t number, bool dropped = false) {
-    ++answered_;
-    comparison_.answered(side_, number, {}, offered_[number], now(), dropped && random_);
-    if (single_ && answered_ == next_) go_on();
-  }
-  void judged(const std::string& wrong, std::uint64_t number) {
-    if (!wrong.empty()) problem(wrong, number);
-  }
-  void problem(const std::string& what, std::uint64_t number) {
-    comparison_.problem(std::string(side_ == rtl_side ? "rtl: " : "model: ") + what, number);
-  }
-
-  void write(std::uint64_t number, const write_fields& f) {
-    offered_[number] = now();
-    comparison_.offered(side_, number);
-    ++written_[static_cast<std::size_t>(f.kind)];
-    if (f.kind == write_kind::qp) {
-      declare(stream_[number]);
-      return answer(number);
-    }
-    const bool wqe = f.kind == write_kind::blueflame || f.kind == write_kind::broken_blueflame || f.blocks > 0;
-    bytes_ = wqe ? wqe_of(f) : std::vector<std::byte>(f.bytes);
-    if (!wqe) {
-      // The upper half of an index is of no meaning.
-      const bool index = f.kind == write_kind::sq || f.kind == write_kind::rq;
-      const hca_doorbell d{f.number, index ? f.value | (f.value * 0x9e3779b1U & 0xffff0000) : f.value};
-      std::memcpy(bytes_.data(), &d, std::min<std::size_t>(sizeof d, f.bytes));
-    }
-    const bool valid = f.kind != write_kind::bad && f.kind != write_kind::broken_blueflame;
-    if (valid) {
-      const bell kind = f.kind == write_kind::rq   ? bell::receive
-                        : f.kind == write_kind::cq ? bell::completion
-                        : f.kind == write_kind::eq ? bell::event
-                                                   : bell::send;
-      const bool newest = judge_.written(number, kind, f, offered_writes());
-      // Nor is it in a record.
-      const std::uint32_t index = f.value | (f.value * 0x9e3779b1U & 0xffff0000);
-      if (kind == bell::send && newest) qps_[f.number].record.sq_pi = index;
-      if (kind == bell::receive && newest) qps_[f.number].record.rq_pi = index;
-    }
-    held_write& w = held_.get();
-    w.address = HCA_BAR_UAR + std::uint64_t{f.page} * HCA_UAR_PAGE + f.offset;
-    w.bytes = bytes_;
-    offered_items_.push_back(number);
-    if (side_ == rtl_side) {
-      access_bar(w);
-    } else {
-      ++offered_to_model_;
-      writes_.push(w, 0, now());
-    }
-    if (!valid) answer(number);  // nothing comes of it, or only what the record says
-  }
-
-  // A model gets its write after what it does by itself at the same time, as the RTL has it inside a cycle.
-  void let_in(held_write& w) {
-    let_in_.push_back(&w);
-    queue_.last({[](void* self) { static_cast<doorbell_world*>(self)->write_now(); }, this});
-  }
-  void write_now() {
-    while (!let_in_.empty()) {
-      held_write& w = *let_in_.front();
-      let_in_.pop_front();
-      ++taken_by_model_;
-      const std::uint64_t before = lost_by_model();
-      access_bar(w);
-      if (lost_by_model() != before) lost(taken_by_model_);
-    }
-  }
-  [[nodiscard]] std::uint64_t lost_by_model() const {
-    std::uint64_t n = 0;
-    for (const counter* c : lost_by_model_) n += c->value();
-    return n;
-  }
-  void access_bar(held_write& w) {
-    set_access(gp_, tlm::TLM_WRITE_COMMAND, w.address, w.bytes.data(), w.bytes.size());
-    tlm::tlm_phase phase = tlm::BEGIN_REQ;
-    sc_core::sc_time delay;
-    mmio->nb_transport_fw(gp_, phase, delay);
-    held_.put(w);
-  }
-
-  tlm::tlm_sync_enum rung(doorbell_ring& r, tlm::tlm_phase phase, ps& t) {
-    if (phase != tlm::BEGIN_REQ) return tlm::TLM_COMPLETED;
-    // A model passes on in the call, ahead of time.
-    pending& p = pendings_.get();
-    p = {r.kind, r.number, r.value, {}};
-    p.wqe.assign(r.blueflame.data(), r.blueflame.data() + r.blueflame_bytes);
-    rings_.push(p, 0, t);
-    return tlm::TLM_COMPLETED;
-  }
-  void passed_on(pending& p) {
-    passed(p);
-    pendings_.put(p);
-  }
-  void passed(const pending& r) {
-    tell(r);
-    if (records_of_rtl_) judge_.records_taken(records_of_rtl_->transfers(), rings_of_rtl_->transfers());
-    const doorbell_scoreboard::verdict& v = judge_.passed(r);
-    if (!v.problem.empty()) return problem(v.problem, v.place);
-    with_wqe_ += !r.wqe.empty();
-    for (std::size_t i = 0; i < v.answered.size(); ++i) {
-      merged_ += i > 0;
-      answer(v.answered[i].number, v.answered[i].dropped);
-    }
-  }
-
-  void tell(const pending& r) {
-    const std::uint64_t head[] = {r.value, r.number, cycle()};
-    bytes_.resize(sizeof head);
-    std::memcpy(bytes_.data(), head, sizeof head);
-    bytes_.insert(bytes_.end(), r.wqe.begin(), r.wqe.end());
-    comparison_.sent(side_, doorbell_scoreboard::key(r.kind, r.number), bytes_.data(), bytes_.size());
-  }
-
-  void asked(std::uint64_t what) {
-    const std::uint64_t words[] = {what, cycle()};
-    comparison_.sent(side_, ~std::uint64_t{0}, reinterpret_cast<const std::byte*>(words), sizeof words);
-  }
-  [[nodiscard]] std::uint64_t cycle() const { return static_cast<std::uint64_t>(std::llround(clock_.cycles_in(now()))); }
-  // A function of who is asked for how often, so that both sides are answered alike. Where cycles must be equal the RTL never
-  // has two records that wait behind one BlueFlame doorbell: it asks for the next only when one has gone.
-  double answer_time(std::uint64_t of, bool record) {
-    random_stream r(seed_ + asked_before_.next(of), record ? "records" : "contexts");
-    if (random_) return 1 + static_cast<double>(r.below(record ? (r.chance(0.3) ? 4 : 110) : r.chance(0.25) ? 180 : 12));
-    return record ? 22 + static_cast<double>(r.below(r.chance(0.25) ? 300 : 12))
-                  : 2 + static_cast<double>(r.below(r.chance(0.15) ? 200 : 8));
-  }
-
-  tlm::tlm_sync_enum find_context(context_request& r, tlm::tlm_phase phase, ps& t) {
-    if (phase == tlm::END_RESP) return tlm::TLM_COMPLETED;
-    asked(r.index);
-    if (side_ == rtl_side) asks_for(r.index);
-    const auto known = qps_.find(r.index);
-    r.failed = known == qps_.end() || !known->second.declared;
-    context_ = {};
-    context_.state = HCA_QP_RTS;
-    context_.record = r.failed ? 0 : known->second.address;
-    r.entry = r.failed ? nullptr : reinterpret_cast<std::byte*>(&context_);
-    no_record_ += r.failed || context_.record == 0;
-    later({this, &r, nullptr, 0, {}}, t + clock_.cycles(answer_time(r.index, false)));
-    return tlm::TLM_ACCEPTED;
-  }
-  tlm::tlm_sync_enum read_record(dma_request& r, tlm::tlm_phase phase, ps& t) {
-    if (phase == tlm::END_RESP) return tlm::TLM_COMPLETED;
-    asked(r.address);
-    // The content of memory when the read reaches it; doorbells may overtake the answer.
-    const auto known = at_.find(r.address);
-    if (known == at_.end()) {
-      problem("a record is read where none is: " + std::to_string(r.address), 0);
-      return tlm::TLM_ACCEPTED;
-    }
-    qp& q = qps_[known->second];
-    r.failed = q.fails;
-    ++records_read_;
-    if (!r.failed) std::memcpy(r.data, &q.record, sizeof(hca_qp_record));
-    later({this, nullptr, &r, known->second, q.record}, t + clock_.cycles(answer_time(r.address, true)));
-    return tlm::TLM_ACCEPTED;
-  }
-  void later(const job& j, ps t) {
-    job& kept = jobs_.get();
-    kept = j;
-    queue_.at(t, {[](void* context) {
-                    const job done = *static_cast<job*>(context);
-                    done.self->jobs_.put(*static_cast<job*>(context));
-                    done.self->respond(done);
-                  },
-                  &kept});
-  }
-  void respond(const job& j) {
-    if (j.context) return target_socket<context_request>::respond(*j.context, now());
-    judge_.told(j.qpn, j.record, j.read->failed, taken_writes());
-    target_socket<dma_request>::respond(*j.read, now());
-  }
-  tlm::tlm_sync_enum access(register_access&, tlm::tlm_phase, ps&) { return tlm::TLM_COMPLETED; }
-  tlm::tlm_sync_enum backward(tlm::tlm_generic_payload&, tlm::tlm_phase&, sc_core::sc_time&) { return tlm::TLM_COMPLETED; }
-
-  const item_stream& stream_;
-  const bool random_, single_;
-  const std::uint64_t seed_;
-  const clock_domain clock_;
-  comparison& comparison_;
-  const side side_;
-  std::vector<ps> offered_;
-  std::unordered_map<std::uint32_t, qp> qps_;            // looked up only
-  std::unordered_map<std::uint64_t, std::uint32_t> at_;  // address of a record, QPN
-  rtl::recurrence asked_before_;
-  doorbell_scoreboard judge_;
-  recovery_scoreboard recovery_;
-  tlm::tlm_generic_payload gp_;
-  std::vector<std::byte> bytes_;
-  hca_qpc context_{};
-  const rtl::stream* taken_by_rtl_ = nullptr;
-  const rtl::stream* records_of_rtl_ = nullptr;
-  const rtl::stream* rings_of_rtl_ = nullptr;
-  std::uint64_t offered_to_model_ = 0;
-  std::uint64_t taken_by_model_ = 0;
-  std::vector<const counter*> lost_by_model_;
-  std::vector<std::uint64_t> offered_items_;  // by write
-  pool<job> jobs_;
-  pool<pending> pendings_;
-  pool<held_write> held_;
-  std::deque<held_write*> let_in_;
-  stalled_channel<held_write> writes_;
-  stalled_channel<pending> rings_;
-  std::uint64_t next_ = 0;
-  std::uint64_t answered_ = 0;
-  std::set<std::uint32_t> owned_;
-  std::set<std::uint32_t> owned_cqs_;
-  std::uint64_t written_[8] = {};
-  std::uint64_t with_wqe_ = 0, records_read_ = 0, no_record_ = 0, merged_ = 0;
-};
 
 class doorbell_bench final : public bench {
  public:
@@ -398,16 +20,16 @@ class doorbell_bench final : public bench {
   // A record of a queue waits for a held WQE of 16 lines, which is due after four cycles a line.
   [[nodiscard]] bounds limits() const override { return {.mean = 0.5, .wait = 64}; }
   void declare(coverage& c) const override {
-    for (const char* n : doorbell_world::names) c[n] = 0;
+    for (const char* n : doorbell_surroundings::names) c[n] = 0;
     for (const char* n : {"with_wqe", "records_read", "no_record", "covered_by_a_newer_one"}) c[n] = 0;
   }
   void elaborate(const item_stream& stream, const options& o, comparison& c) override {
     const clock_domain& clock = clock_;
     const doorbell_config config;
-    c.describe = [](std::uint64_t, const comparison::answer&) { return std::vector<comparison::field>(); };  // it has none
+    c.describe = [](std::uint64_t, const comparison::answer&) { return std::vector<comparison::field>(); };  // no fields
     rtl::shell_options shell = shell_of(o);
     if (o.model) {
-      model_world_ = std::make_unique<doorbell_world>("model_world", stream, o, clock, c, model_side);
+      model_world_ = std::make_unique<doorbell_surroundings>("model_world", stream, o, clock, c, model_side);
       shell.progress = &model_world_->progress();
       model_ = std::make_unique<doorbell>("model", config, clock);
       qps_ = std::make_unique<stall_adaptor<context_request>>("qps", 1, clock, shell, "qp", "qp_rsp", "",
@@ -421,13 +43,18 @@ class doorbell_bench final : public bench {
       records_->out[0].bind(model_world_->dma);
     }
     if (o.rtl) {
-      rtl_world_ = std::make_unique<doorbell_world>("rtl_world", stream, o, clock, c, rtl_side);
+      rtl_world_ = std::make_unique<doorbell_surroundings>("rtl_world", stream, o, clock, c, rtl_side);
       shell.progress = &rtl_world_->progress();
       rtl_ = std::make_unique<doorbell_rtl>("rtl", config, clock,
                                             design_of(o, rtl::make_doorbell_design, rtl::make_doorbell_faulty), shell);
       set_fault(*rtl_, o);
       rtl_->on_violation = [&c](const std::string& what) { c.broke(what); };
-      rtl_->on_lost = [this](std::uint64_t write) { rtl_world_->lost(write); };
+      rtl_->on_fate = [this](std::uint64_t write, doorbell_rtl::fate f) {
+        using fate = leaving_scoreboard::fate;
+        rtl_world_->decided(write, f == doorbell_rtl::fate::merged  ? fate::merged
+                                   : f == doorbell_rtl::fate::aside ? fate::aside
+                                                                    : fate::dropped);
+      };
       bind(*rtl_world_, *rtl_, rtl_world_->qpc, rtl_world_->dma);
       rtl_world_->watch(rtl_->streams());
     }
@@ -435,7 +62,7 @@ class doorbell_bench final : public bench {
   [[nodiscard]] std::array<const unit*, sides> units() const override { return {model_.get(), rtl_.get()}; }
   void finish(const options& o, report& r) override {
     if (rtl_world_) rtl_world_->publish(r.covered);
-    for (doorbell_world* w : {model_world_.get(), rtl_world_.get()}) {
+    for (doorbell_surroundings* w : {model_world_.get(), rtl_world_.get()}) {
       if (!w || !r.problem.empty()) continue;
       r.problem = w->leak_check();
       r.differences += !r.problem.empty();
@@ -452,7 +79,7 @@ class doorbell_bench final : public bench {
     }
   }
   template <class Unit, class Context, class Dma>
-  static void bind(doorbell_world& w, Unit& u, Context& context, Dma& dma) {
+  static void bind(doorbell_surroundings& w, Unit& u, Context& context, Dma& dma) {
     w.mmio.bind(u.bar);
     w.firmware.bind(u.control);
     u.send.bind(w.send);
@@ -466,7 +93,7 @@ class doorbell_bench final : public bench {
   }
 
   const clock_domain clock_{frequency{400e6}};
-  std::unique_ptr<doorbell_world> model_world_, rtl_world_;
+  std::unique_ptr<doorbell_surroundings> model_world_, rtl_world_;
   std::unique_ptr<doorbell> model_;
   std::unique_ptr<doorbell_rtl> rtl_;
   std::unique_ptr<stall_adaptor<context_request>> qps_;

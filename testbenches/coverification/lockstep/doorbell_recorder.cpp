@@ -1,5 +1,5 @@
-// Records the doorbell unit: every write into a UAR page, and where the doorbell records of its QPs are. Only the beginning of
-// a WQE matters to the unit: the replay has other bytes behind it.
+// Records the doorbell unit: every write into a UAR page, and the addresses of its QPs' doorbell records. Only the beginning of
+// a WQE matters to the unit, so the replay has other bytes behind the beginning.
 #include <algorithm>
 #include <cstring>
 #include <map>

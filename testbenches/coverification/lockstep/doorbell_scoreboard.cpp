@@ -46,20 +46,25 @@ bool doorbell_scoreboard::written(std::uint64_t number, bell kind, const write_f
   q.armed |= f.number >> 24 != 0;
   ++q.causes[f.value];
   q.open.push_back({number, f.value});
+  leaving_.written(key(kind, f.number), number, f.value, !newest);
   queue_of_[number] = key(kind, f.number);
   keep(q.recent, {f.value, place, !newest});
   return newest;
 }
 
-void doorbell_scoreboard::dropped(std::uint64_t number) {
+void doorbell_scoreboard::decided(std::uint64_t number, bell kind, std::uint32_t of, leaving_scoreboard::fate what) {
+  leaving_.decided(key(kind, of), number, what);
+  if (what != leaving_scoreboard::fate::dropped) return;
   const auto queue = queue_of_.find(number);
-  if (queue == queue_of_.end()) return;  // a later one has answered it
+  if (queue == queue_of_.end()) return;  // answered by a later doorbell
   for (waiting& w : queues_[queue->second].open) w.dropped |= w.number == number;
 }
 
 void doorbell_scoreboard::told(std::uint32_t qpn, const hca_qp_record& record, bool failed, std::uint64_t taken) {
   sent_.push_back({qpn, record, failed});
   if (failed) return;
+  leaving_.told(key(bell::send, qpn), record.sq_pi);
+  leaving_.told(key(bell::receive, qpn), record.rq_pi);
   keep(qps_[qpn].samples, {record, taken});
   ++queues_[key(bell::send, qpn)].causes[record.sq_pi & 0xffff];
   ++queues_[key(bell::receive, qpn)].causes[record.rq_pi & 0xffff];
@@ -127,6 +132,11 @@ const doorbell_scoreboard::verdict& doorbell_scoreboard::passed(const rung& r) {
   if (const std::string wrong = wrong_with(q, r); !wrong.empty()) {
     verdict_.problem = std::string(names[static_cast<std::size_t>(r.kind)]) + " " + std::to_string(r.number & 0xffffff) +
                        " is rung with " + std::to_string(r.value) + ", " + wrong;
+    return verdict_;
+  }
+  if (const std::string lost = leaving_.passed(key(r.kind, r.number), r.value); !lost.empty()) {
+    verdict_.problem = std::string(names[static_cast<std::size_t>(r.kind)]) + " " + std::to_string(r.number & 0xffffff) +
+                       " is rung with " + std::to_string(r.value) + ", " + lost;
     return verdict_;
   }
   if (--q.causes[r.value] < 0) {

@@ -1,7 +1,7 @@
-// The promises to software about the doorbells that the unit passes on: none is lost or comes twice, the indices of a QP never
-// run backwards nor ahead of software, a WQE has the bytes of its write, an arming is passed on.
+// Judges the doorbells that the unit passes on. The unit loses and repeats no doorbell. The indices of a QP never run backwards
+// nor ahead of software. A WQE has the bytes of its write, and an arming is passed on.
 //
-// A doorbell that the unit had not taken yet when a record told it of a newer one comes after that, with its older index.
+// A record may tell of a newer doorbell than the unit has taken. The older doorbell then comes after the newer index.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,12 @@
 
 #include "firmware/abi/registers.h"
 #include "testbenches/coverification/lockstep/doorbell_stimulus.h"
+#include "testbenches/coverification/lockstep/leaving_scoreboard.h"
 #include "tlm/work.h"
 
 namespace hcasim::lockstep {
 
-// The WQE of a BlueFlame write; a broken one claims more blocks than were written, none, or an impossible QP.
+// Returns the WQE of a BlueFlame write. A broken one claims more blocks than were written, no block, or an impossible QP.
 std::vector<std::byte> wqe_of(const write_fields& f);
 
 class doorbell_scoreboard {
@@ -31,25 +32,25 @@ class doorbell_scoreboard {
   };
   struct verdict {
     std::string problem;      // empty = none
-    std::uint64_t place = 0;  // item that it is about
+    std::uint64_t place = 0;  // item of the problem
     struct item {
       std::uint64_t number;
       bool dropped;
     };
-    std::vector<item> answered;  // that it is as new as
+    std::vector<item> answered;  // items up to the index of the doorbell
   };
 
   void declared(std::uint32_t qpn, std::uint16_t first) { qps_[qpn].first = first; }
-  // Software writes; `place`: among the writes that were offered. Whether it is the newest of its queue.
+  // Notes a write of software; `place`: number among the offered writes. Returns true if the write is the newest of its queue.
   bool written(std::uint64_t number, bell kind, const write_fields& f, std::uint64_t place);
-  // The doorbell of this item was dropped: it is answered when its QP's record has been read, or by a later one.
-  void dropped(std::uint64_t number);
-  // A record was read, or could not be; the unit has taken so many writes.
+  // Notes the fate of a write's doorbell. The record of the QP or a later doorbell answers a dropped doorbell.
+  void decided(std::uint64_t number, bell kind, std::uint32_t of, leaving_scoreboard::fate what);
+  // Notes a record that was read, or could not be read. `taken`: writes that the unit has taken.
   void told(std::uint32_t qpn, const hca_qp_record& record, bool failed, std::uint64_t taken);
-  // Takes the RTL's count of records: so many by now, with so many doorbells out of it.
+  // Takes the RTL's counts of records taken and of doorbells passed on.
   void records_taken(std::uint64_t n, std::uint64_t doorbells);
   const verdict& passed(const rung& r);
-  // After the run.
+  // Returns the first index of a record that was not rung by the end of the run; empty = none.
   [[nodiscard]] std::string never_passed() const;
 
   static std::uint64_t key(bell kind, std::uint32_t number) {
@@ -75,7 +76,7 @@ class doorbell_scoreboard {
     std::uint16_t first = 0;
     std::deque<sample> samples;
   };
-  // A queue that is rung: what was written and not passed on yet, oldest first, and the newest that was passed on.
+  // A queue with doorbells: the open ones, oldest first, and the newest index that was passed on.
   struct queue_state {
     std::deque<waiting> open;
     std::uint32_t newest_written = 0;
@@ -84,11 +85,10 @@ class doorbell_scoreboard {
     bool any_passed = false;
     bool armed = false;
     std::deque<doorbell_write> recent;
-    std::unordered_map<std::uint32_t, std::int64_t>
-        causes;  // by value: writes of it and records with it that were not passed on
+    std::unordered_map<std::uint32_t, std::int64_t> causes;  // writes and records with a value, minus its doorbells, by value
   };
 
-  // An index of a record that was taken overtakes all that waits, but not what is on its way: `at` most doorbells come before.
+  // An index of a taken record, which overtakes waiting doorbells. At most `at` doorbells leave before this index.
   struct due_index {
     std::uint64_t queue;
     std::uint32_t index;
@@ -109,13 +109,14 @@ class doorbell_scoreboard {
     return known == qps_.end() ? 0 : known->second.first;
   }
 
-  std::unordered_map<std::uint64_t, std::uint64_t> queue_of_;  // of items that are open; looked up only, as is the next
+  std::unordered_map<std::uint64_t, std::uint64_t> queue_of_;  // by open item; looked up only
   std::unordered_map<std::uint32_t, qp> qps_;
   std::map<std::uint64_t, queue_state> queues_;
-  std::deque<record_sent> sent_;  // and not taken yet
+  std::deque<record_sent> sent_;  // not taken yet
   std::uint64_t records_taken_ = 0;
   std::deque<due_index> due_;
   std::uint64_t rings_ = 0;
+  leaving_scoreboard leaving_;
   verdict verdict_;
 };
 

@@ -2,14 +2,17 @@
 #pragma once
 
 #include "testbenches/coverification/lockstep/lockstep.h"
+#include "tlm/work.h"
 
 namespace hcasim::lockstep {
 
-// qp: what is known of a QP from then on; without it, the QP has no context.
+// qp: declares a QP's context and record. Without this item, the QP has no context.
 enum class write_kind : std::uint8_t { sq, rq, cq, eq, blueflame, broken_blueflame, bad, qp };
 
-// word 0: kind, gap << 8, page << 24   1: offset in the page, blocks that a WQE claims << 16, bytes << 32   2: number, value <<
-// 32 qp: word 1: address of its doorbell record, 0 = none   2: QPN, first index << 32, its record cannot be read << 48
+// Words of an item:
+// - 0: kind, gap << 8, page << 24
+// - 1: offset in the page, blocks that a WQE claims << 16, bytes << 32; of a qp: address of its record, 0 = none
+// - 2: number, value << 32; of a qp: QPN, first index << 32, its record cannot be read << 48
 struct write_fields {
   write_kind kind = write_kind::sq;
   std::uint32_t gap = 0;  // 16 bits
@@ -22,6 +25,12 @@ struct write_fields {
 };
 inline bool rings_qp(write_kind k) {
   return k == write_kind::sq || k == write_kind::rq || k == write_kind::blueflame || k == write_kind::broken_blueflame;
+}
+inline bell bell_of(write_kind k) {
+  return k == write_kind::rq   ? bell::receive
+         : k == write_kind::cq ? bell::completion
+         : k == write_kind::eq ? bell::event
+                               : bell::send;
 }
 inline item pack(const write_fields& f) {
   item i{};

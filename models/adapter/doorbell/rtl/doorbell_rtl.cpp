@@ -164,12 +164,15 @@ void doorbell_rtl::note(const rtl::payload& p, ps t) {
   blueflame_refused_ += r.get(1);
   const std::uint64_t bad = r.get(1);
   blueflame_bad_ += bad;
-  coalesced_ += r.get(1);
+  const std::uint64_t merged = r.get(1);
+  coalesced_ += merged;
   const std::uint64_t dropped = r.get(1);
   const std::uint64_t aside = r.get(1);
   dropped_count_ += dropped;
   aside_count_ += aside;
-  if ((dropped || bad) && on_lost) on_lost(wr_.transfers());
+  if (on_fate && (dropped || bad || merged || aside)) {
+    on_fate(wr_.transfers(), merged ? fate::merged : aside ? fate::aside : fate::lost);
+  }
   if (dropped || aside) drop_probe_.pulse(1, t, clock().period());
   recovered_ += r.get(1);
   recovery_failures_ += r.get(1);

@@ -20,8 +20,9 @@ class doorbell_rtl : public rtl::shell, public doorbell_front {
   doorbell_rtl(const sc_core::sc_module_name& name, const doorbell_config& config, const clock_domain& clock,
                rtl::design_factory make, const rtl::shell_options& options = {});
 
-  // The RTL has dropped the doorbell of write 1, 2, ..., or that of a broken BlueFlame write.
-  std::function<void(std::uint64_t write)> on_lost;
+  enum class fate : std::uint8_t { lost, merged, aside };
+  // Hears of the doorbell of write 1, 2, ... that does not leave by itself; lost = dropped, or of a broken BlueFlame write.
+  std::function<void(std::uint64_t write, fate)> on_fate;
 
  private:
   struct record_read : dma_request {
