@@ -1,0 +1,85 @@
+// docs/tutorial.md is followed by copying: its files are written, its console blocks run, and what the page shows must be
+// printed.
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "testbenches/program/places/places.h"
+#include "testbenches/program/testing/run_program.h"
+
+namespace hcasim {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct block {
+  std::string language;
+  std::vector<std::string> lines;
+};
+
+std::vector<block> blocks_of(const std::string& page) {
+  std::vector<block> found;
+  bool inside = false;
+  std::istringstream text(page);
+  for (std::string line; std::getline(text, line);) {
+    if (line.starts_with("```")) {
+      inside = !inside;
+      if (inside) found.push_back({line.substr(3), {}});
+    } else if (inside) {
+      found.back().lines.push_back(line);
+    }
+  }
+  return found;
+}
+
+std::string joined(const block& b) {
+  std::string text;
+  for (const std::string& line : b.lines) text += line + "\n";
+  return text;
+}
+
+// Finds the lines one after the other; "..." stands for any number of lines.
+void expect_lines(const std::string& printed, const block& shown) {
+  std::size_t at = 0;
+  for (const std::string& line : shown.lines) {
+    if (line.find_first_not_of(" .") == std::string::npos) continue;
+    const std::string content = line.substr(line.find_first_not_of(' '));
+    const std::size_t found = printed.find(content, at);
+    ASSERT_NE(found, std::string::npos) << "the page shows\n" << line << "\nprinted was\n" << printed;
+    at = found + content.size();
+  }
+}
+
+TEST(tutorial, is_followed_by_copying) {
+  const fs::path folder = fs::temp_directory_path() / fmt::format("hcasim_tutorial_{}", ::getpid());
+  fs::create_directories(folder);
+  fs::current_path(folder);
+  const std::string path = fmt::format("PATH={}:$PATH", fs::path(places::program).parent_path().string());
+  std::string printed;
+  int commands = 0;
+  int outputs = 0;
+  for (const block& b : blocks_of(file_content(fs::path(places::source) / "docs/tutorial.md"))) {
+    if (b.language == "console") {
+      std::ofstream("commands") << "set -e\nexport " << path << "\n" << joined(b);
+      const outcome o = run_program("bash", "commands");
+      EXPECT_EQ(o.status, 0) << joined(b) << o.text;
+      printed = o.text;
+      ++commands;
+    } else if (b.language.empty()) {
+      expect_lines(printed, b);
+      ++outputs;
+    } else if (b.language == "yaml" || b.language == "c") {
+      std::ofstream(b.lines.at(0).substr(b.lines[0].find(' ') + 1)) << joined(b);
+    }
+  }
+  EXPECT_EQ(commands, 9);
+  EXPECT_EQ(outputs, 7);
+  fs::current_path("/");
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace hcasim
