@@ -48,6 +48,7 @@ void wave_writer::add(const std::string& scope, const probe_entry& entry) {
   signals_.push_back({clean_scope, clean(entry.name), std::clamp(entry.width, 1U, 64U), entry.labels});
   state s;
   s.width = static_cast<std::uint8_t>(signals_.back().width);
+  s.known = s.width == 1 && entry.labels.empty();  // 0
   states_.push_back(s);
   first_.push_back(never);
   entry.signal->watch(this, id);
@@ -55,6 +56,10 @@ void wave_writer::add(const std::string& scope, const probe_entry& entry) {
 
 void wave_writer::write_header() {
   begin(window_.from);
+  if (!open_) return;
+  open_window();
+  write_step(window_.from);
+  first_.assign(first_.size(), never);
 }
 
 void wave_writer::flush(ps until) {

@@ -2,7 +2,7 @@
 //
 // Changes come in any order of time, since a unit may run ahead of the kernel. They are kept in batches, sorted, and written
 // once the kernel has passed them. Changes of one signal at the same time count as one, the last; an unchanged value is not
-// written. A signal is x until its unit has set it first. The same run gives the same bytes.
+// written. A signal is x until its unit has set it first; signals of one bit are 0. The same run gives the same bytes.
 //
 // Its own thread writes, one batch behind the simulation; results of a writer are valid after finish().
 #pragma once

@@ -75,7 +75,7 @@ TEST(tutorial, is_followed_by_copying) {
       std::ofstream(b.lines.at(0).substr(b.lines[0].find(' ') + 1)) << joined(b);
     }
   }
-  EXPECT_EQ(commands, 9);
+  EXPECT_EQ(commands, 8);
   EXPECT_EQ(outputs, 7);
   fs::current_path("/");
   fs::remove_all(folder);
