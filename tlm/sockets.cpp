@@ -16,7 +16,12 @@ namespace hcasim {
   template class target_socket<p>;
 
 HCASIM_PAYLOAD(context_request)
-HCASIM_PAYLOAD(control_request)
+HCASIM_PAYLOAD(doorbell_control)
+HCASIM_PAYLOAD(send_queue_control)
+HCASIM_PAYLOAD(requester_control)
+HCASIM_PAYLOAD(responder_control)
+HCASIM_PAYLOAD(completion_control)
+HCASIM_PAYLOAD(page_answer)
 HCASIM_PAYLOAD(register_access)
 HCASIM_PAYLOAD(dma_request)
 HCASIM_PAYLOAD(icm_area)
