@@ -1,21 +1,4 @@
-// Between the command unit and the data path, and between requester and responder of one QP.
-//
-// start: forget everything of an earlier life of the QP; (to doorbell) accept its doorbells through UAR page `uar`.
-// stop: answered when nothing of the QP is being processed; (to doorbell) accept its doorbells no more.
-// flush: the QP is in error; complete its WQEs with WR_FLUSH_ERR in order. Answered when the known WQEs are reported.
-// resume: (to the requester) the QP left SQE; later WQEs are sent again.
-// failed: (requester <-> responder) the other half has put the QP into error; (requester -> send_queue) the QP is in error, and
-//         its context says so.
-// drain: (to send_queue) the QP is in SQD: no WQE is begun any more. Answered when the context tells whether a WQE begun before
-//        is still incomplete (`sq_draining`). If none is and `notify` is set, HCA_EVENT_SQ_DRAINED is raised.
-// go_on: (to send_queue) the QP is in RTS again.
-// set_eq: (to completion) open or close an event queue.
-// set_cq: (to doorbell) accept the doorbells of CQ `number` through UAR page `uar`, if `open`; else no more.
-// group: (to responder) the multicast groups of hash `first` begin with number `number`; 0 = there are none.
-// settle: (to completion) answered when the CQEs whose places in CQ `number` were taken are on their way to memory.
-// reset: (to completion) the MSI-X table is as it was at power-on, and nothing is known of any CQ.
-// pages: (to requester and responder) of the on-demand region with key index `number`, pages with VAs in [first, last] are
-//        ready, cannot be written, or are not mapped at all: accesses waiting for them are repeated, or fail.
+// Orders of the command unit to the data path, and of its units to each other: a payload for each receiver.
 #pragma once
 
 #include <cstdint>
@@ -25,32 +8,73 @@
 
 namespace hcasim {
 
-enum class control_op : std::uint8_t {
-  start,
-  stop,
-  flush,
-  resume,
-  failed,
-  drain,
-  go_on,
-  set_eq,
-  set_cq,
-  pages,
-  reset,
-  settle,
-  group
+// To doorbell: accept the doorbells of a QP, an SRQ or a CQ through a UAR page, or no more.
+struct doorbell_control : transaction {
+  bool of_cq = false;
+  bool open = false;
+  std::uint32_t number = 0;
+  std::uint32_t uar = 0;
 };
+
+// To send_queue.
+//
+// start: forget everything of an earlier life of the QP.
+// stop: answered when nothing of the QP is being processed.
+// drain: the QP is in SQD; no WQE is begun any more. Answered when the context tells whether a WQE begun before is still
+//        incomplete (`sq_draining`). If none is and `notify` is set, HCA_EVENT_SQ_DRAINED is raised.
+// resume: the QP has left SQD, for RTS or for an error, and its context says so.
+enum class send_queue_op : std::uint8_t { start, stop, drain, resume };
+
+struct send_queue_control : transaction {
+  send_queue_op op = send_queue_op::start;
+  std::uint32_t qpn = 0;
+  bool notify = false;  // drain
+};
+
+// To requester. start, stop: as above.
+//
+// flush: the QP is in error, by a command or the responder's word; complete its WQEs with WR_FLUSH_ERR in order.
+// resume: the QP has left SQE; later WQEs are sent again.
+enum class requester_op : std::uint8_t { start, stop, flush, resume };
+
+struct requester_control : transaction {
+  requester_op op = requester_op::start;
+  std::uint32_t qpn = 0;
+};
+
+// To responder. start, stop: as above.
+//
+// flush: the QP is in error, by a command or the requester's word. Answered when its known receives are reported.
+// set_group: the multicast groups of hash `hash` begin with number `number`; 0 = there are none.
+enum class responder_op : std::uint8_t { start, start_srq, stop, flush, set_group };
+
+struct responder_control : transaction {
+  responder_op op = responder_op::start;
+  std::uint32_t number = 0;  // of a QP, an SRQ or a group
+  std::uint32_t hash = 0;
+};
+
+// To completion.
+//
+// set_eq: open or close an event queue.
+// settle: answered when the CQEs whose places in CQ `number` were taken are on their way to memory.
+// reset: the MSI-X table is as it was at power-on, and nothing is known of any CQ.
+enum class completion_op : std::uint8_t { set_eq, settle, reset };
+
+struct completion_control : transaction {
+  completion_op op = completion_op::set_eq;
+  std::uint32_t number = 0;
+  bool open = false;
+  hca_eqc eqc{};
+};
+
+// To requester and responder: pages of an on-demand region with VAs in [first, last] are ready, cannot be written, or are not
+// mapped at all. Accesses that wait for them are repeated, or fail.
 enum class page_outcome : std::uint8_t { ready, read_only, unmapped };
 
-struct control_request : transaction {
-  control_op op = control_op::start;
-  std::uint32_t number = 0;  // QPN, EQN or CQN
-  std::uint32_t uar = 0;     // start, set_cq
-  bool open = false;         // set_eq, set_cq
-  bool notify = false;       // drain
-  bool shared = false;       // start: it is an SRQ
-  hca_eqc eqc{};
-  page_outcome outcome = page_outcome::ready;  // pages
+struct page_answer : transaction {
+  std::uint32_t index = 0;  // of the key
+  page_outcome outcome = page_outcome::ready;
   std::uint64_t first = 0;
   std::uint64_t last = 0;
 };

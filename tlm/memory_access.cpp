@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "tlm/base/delegate.h"
+
 namespace hcasim {
 
 memory_access::transfer& memory_access::begin(std::uint64_t operation) {
@@ -235,15 +237,9 @@ void memory_access::request(transfer& tr, dma_request& d, ps t) {
   auto& p = static_cast<piece&>(d);
   p.access = this;
   p.operation = tr.operation;
-  p.on_response = &memory_access::on_piece;
-  p.context = &p;
+  call_on_response<&piece::access, &memory_access::on_piece>(p, p);
   ++tr.pending;
   if (dma_.send(p, t) == tlm::TLM_COMPLETED) finish_piece(tr, p, t);
-}
-
-void memory_access::on_piece(void* context, transaction&, ps t) {
-  auto& p = *static_cast<piece*>(context);
-  p.access->finish_piece(*p.owner, p, t);
 }
 
 void memory_access::finish_piece(transfer& tr, piece& p, ps t) {

@@ -128,7 +128,7 @@ class memory_access {
     std::uint64_t bytes = 0;
   };
 
-  static void on_piece(void* context, transaction& self, ps t);
+  void on_piece(piece& p, ps t) { finish_piece(*p.owner, p, t); }
   static void ask(lease& k, const transfer& tr, const memory_range& range, std::uint64_t length);
   task<verdict> resolve(transfer& tr, const memory_range& range, unsigned depth, std::vector<leaf>& leaves, ps& t);
   task<verdict> move_indirect(transfer& tr, dma_op op, const memory_range& range, std::byte* data, std::uint32_t bytes, ps& t);

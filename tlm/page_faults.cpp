@@ -56,15 +56,16 @@ void page_faults::end(request& r, state outcome) {
   if (waiter) queue_.soon(resume(waiter));
 }
 
-void page_faults::answered(const control_request& c) {
+tlm::tlm_sync_enum page_faults::on_answer(page_answer& a, tlm::tlm_phase, ps&) {
   for (request* r = first_; r;) {
     request* const next = r->next;
-    const bool meant = r->page.index == c.number && r->page.va >= c.first && r->page.va <= c.last;
-    if (meant && c.outcome == page_outcome::ready) end(*r, state::ready);
-    if (meant && (c.outcome == page_outcome::unmapped || (c.outcome == page_outcome::read_only && r->page.write)))
+    const bool meant = r->page.index == a.index && r->page.va >= a.first && r->page.va <= a.last;
+    if (meant && a.outcome == page_outcome::ready) end(*r, state::ready);
+    if (meant && (a.outcome == page_outcome::unmapped || (a.outcome == page_outcome::read_only && r->page.write)))
       end(*r, state::refused);
     r = next;
   }
+  return tlm::TLM_COMPLETED;
 }
 
 void page_faults::cancel(const void* owner) {

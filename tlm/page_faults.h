@@ -1,5 +1,5 @@
 // Accesses of one unit that wait for a page of an on-demand region [E9]. The driver is told with an event, once for a page that
-// several ask for; its answer comes as control_op::pages.
+// several ask for; its answer comes as a page_answer.
 //
 //   page_outcome o = co_await faults.wait(missing, qpn, owner, t);    // cancelled: by cancel(owner)
 //   faults.note(request, missing, qpn, owner, t);  ... request.status     // without waiting (RNR)
@@ -66,7 +66,7 @@ class page_faults {
     return awaiter{*this, p, qpn, owner, t, {}};
   }
 
-  void answered(const control_request& c);
+  tlm::tlm_sync_enum on_answer(page_answer& a, tlm::tlm_phase phase, ps& t);
   // Resumes all waiters of `owner` with `cancelled`.
   void cancel(const void* owner);
 

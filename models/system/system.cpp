@@ -5,6 +5,7 @@
 #include <string>
 
 #include "models/system/faulty_units.h"
+#include "tlm/base/delegate.h"
 
 namespace hcasim {
 namespace {
@@ -81,12 +82,7 @@ node::node(const sc_core::sc_module_name& name, const node_config& config, std::
     pcie.map_requester(0, HCA_REQUESTER);
   }
   pcie.map_bar(0, bar_base, HCA_BAR_SIZE);
-  pcie.map_reset(0, {[](void* adapter) {
-                       auto& reset = *static_cast<hcasim::hca*>(adapter);
-                       for (const auto& [place, unit] : faulty_units(reset)) unit->withdraw();
-                       reset.reset();
-                     },
-                     &hca});
+  pcie.map_reset(0, call<&node::reset_adapter>(this));
   for (std::size_t i = 0; i < config.peer.size(); ++i) {
     if (config.peer[i].kind == peer_kind::none) continue;
     const auto slot = static_cast<unsigned>(peers_.size() + 1);
@@ -112,6 +108,11 @@ node::node(const sc_core::sc_module_name& name, const node_config& config, std::
     pcie.device(slot).down.bind(rtl_devices_.back()->bar());
     pcie.map_bar(slot, device_bar(i), d.bar);
   }
+}
+
+void node::reset_adapter() {
+  for (const auto& [place, unit] : faulty_units(hca)) unit->withdraw();
+  hca.reset();
 }
 
 system::system(const sc_core::sc_module_name& name, const system_config& config) : sc_module(name), config_(resolved(config)) {

@@ -45,6 +45,8 @@ class node : public sc_core::sc_module {
   static constexpr std::uint64_t iommu_base = 0xffff'b000'0000'0000;
 
  private:
+  void reset_adapter();
+
   std::unique_ptr<driver::device> device_;
   std::vector<std::unique_ptr<peer_device>> peers_;
   std::vector<std::unique_ptr<rtl_device>> rtl_devices_;

@@ -2,7 +2,7 @@
 //
 //   queue_.at(t, call<&my_unit::wake>(this));                         // void my_unit::wake()
 //   queue_.at(t, call_holder<&packet::holder, &my_unit::arrive>(p));  // void my_unit::arrive(packet&), of the unit p.holder
-//   call_on_response<&my_unit::on_taken>(r, this);                         // void my_unit::on_taken(report&[, ps])
+//   call_on_response<&my_unit::on_taken>(r, this);                         // void my_unit::on_taken([report&][, ps])
 //   call_on_response<&job::self, &my_unit::on_read>(r, j);                 // void my_unit::on_read(job&[, ps]), of the unit
 //   j.self
 #pragma once
@@ -28,6 +28,8 @@ template <auto Method, class Owner, class Item>
 void call_member(Owner& owner, Item& item, ps t) {
   if constexpr (std::is_invocable_v<decltype(Method), Owner&, Item&, ps>) {
     (owner.*Method)(item, t);
+  } else if constexpr (std::is_invocable_v<decltype(Method), Owner&, ps>) {
+    (owner.*Method)(t);
   } else {
     (owner.*Method)(item);
   }

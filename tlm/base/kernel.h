@@ -38,7 +38,8 @@ inline bool kernel_touched = true;  // the kernel's next activity may have chang
 
 // Returns simulated time, at which all work happens.
 [[gnu::always_inline]] inline ps now() {
-  return std::max(kernel_now(), detail::reached);
+  const ps kernel = kernel_now();
+  return detail::reached.count() > kernel.count() ? detail::reached : kernel;
 }
 
 // Converts between a time and the delay annotation of a TLM call. `abroad`: the call leads to a module that may notify kernel

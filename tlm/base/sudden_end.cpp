@@ -13,7 +13,7 @@
 #include <string_view>
 #include <utility>
 
-#include "tlm/base/event_queue.h"
+#include "tlm/base/delegate.h"
 #include "tlm/base/random.h"
 
 namespace hcasim {
@@ -35,12 +35,13 @@ class ends {
 
  private:
   void plan(ps when) {
-    queue_.at(when, {[](void* self) {
-                       event_queue::instance().disregard(-1);
-                       static_cast<ends*>(self)->branch();
-                     },
-                     this});
+    queue_.at(when, call<&ends::on_time>(this));
     queue_.disregard(1);
+  }
+
+  void on_time() {
+    queue_.disregard(-1);
+    branch();
   }
 
   void branch() {

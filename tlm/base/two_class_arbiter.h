@@ -5,7 +5,7 @@
 #include <array>
 #include <coroutine>
 
-#include "tlm/base/event_queue.h"
+#include "tlm/base/delegate.h"
 #include "tlm/base/ring.h"
 #include "tlm/base/server.h"
 
@@ -48,7 +48,7 @@ class two_class_arbiter {
   void wait_for_end() {
     if (armed_) return;
     armed_ = true;
-    queue_.at(server_.free_at(), {[](void* self) { static_cast<two_class_arbiter*>(self)->ended(); }, this});
+    queue_.at(server_.free_at(), call<&two_class_arbiter::ended>(this));
   }
   void ended() {
     armed_ = false;

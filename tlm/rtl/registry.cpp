@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 struct entry {
   std::string kind, name;
   design_factory make;
-  whole_unit_maker whole;
+  const whole_unit* whole;
 };
 std::deque<entry>& entries() {  // their names stay where they are
   static std::deque<entry> all;
@@ -161,8 +161,8 @@ std::string wave_in(const std::string& where, const std::string& unit_name) {
 registered::registered(const char* kind, const char* name, design_factory make) {
   enter({kind, name, make, nullptr});
 }
-registered::registered(const char* kind, const char* name, whole_unit_maker make) {
-  enter({kind, name, nullptr, make});
+registered::registered(const char* kind, const char* name, const whole_unit& unit) {
+  enter({kind, name, nullptr, &unit});
 }
 
 std::vector<std::string_view> names_of(std::string_view kind, std::vector<std::string_view> first) {

@@ -18,12 +18,12 @@ namespace hcasim::rtl {
 // requested.
 struct registered {
   registered(const char* kind, const char* name, design_factory make);
-  registered(const char* kind, const char* name, whole_unit_maker make);
+  registered(const char* kind, const char* name, const whole_unit& unit);
 };
 
 struct chosen {
   design_factory make = nullptr;
-  whole_unit_maker whole = nullptr;
+  const whole_unit* whole = nullptr;
   shell_options options = {};
 };
 // Chooses the design for the unit `unit_name`; `own`: meaning of `rtl`, null = none; `knobs` from knobs_of. Throws

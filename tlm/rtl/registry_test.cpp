@@ -118,7 +118,8 @@ TEST(registry, a_unit_of_another_kind_or_another_configuration_is_refused) {
   EXPECT_NE(refusal(good, trace).find("node0.adder.rtl: its design was built without waveforms and coverage"),
             std::string::npos);
   try {
-    static const registered whole("whole", "one", whole_unit_maker([] {}));
+    static const whole_unit_of one([] {});
+    static const registered whole("whole", "one", one);
     EXPECT_NE(choose_any("whole", "node0.whole", {"one"}, {}, nullptr, {}).whole, nullptr);
     choose("whole", "node0.whole", {"one"}, {}, nullptr, {});
     FAIL();

@@ -9,11 +9,18 @@
 
 namespace hcasim::rtl {
 
-// Makes a unit with sockets of its own: a completion_maker, a dma_engine_maker (models/adapter/<unit>/<unit>_boundary.h).
-using whole_unit_maker = void (*)();
+// Makes a unit with sockets of its own. `Maker`: completion_maker, dma_engine_maker (models/adapter/<unit>/<unit>_boundary.h).
+struct whole_unit {
+  virtual ~whole_unit() = default;
+};
+template <class Maker>
+struct whole_unit_of final : whole_unit {
+  explicit whole_unit_of(Maker m) : make(m) {}
+  Maker make;
+};
 
 struct unit_object {
-  static constexpr std::uint32_t this_version = 3;
+  static constexpr std::uint32_t this_version = 4;
   // Changes with the layout of types passed between the two: both must have been compiled with the same headers.
   static constexpr std::uint64_t this_layout =
       sizeof(design) | sizeof(bundle) << 16 | sizeof(pin) << 32 | std::uint64_t{payload_bits} << 48;
@@ -22,8 +29,8 @@ struct unit_object {
   std::uint64_t layout;
   const char* kind;  // kind of the replaced unit
   const char* name;
-  design_factory make;     // a design for the project's shell,
-  whole_unit_maker whole;  // or, of a kind without one, the unit itself
+  design_factory make;      // a design for the project's shell,
+  const whole_unit* whole;  // or, of a kind without one, the unit itself
   // Returns why the unit refuses these knobs ("ways=8", ..., null); null = accepted. A null `refuses` = it accepts any.
   const char* (*refuses)(const char* const* knobs);
 };
@@ -38,6 +45,7 @@ struct unit_object {
     return &exported;                                                                                                     \
   }
 #define HCASIM_UNIT_OBJECT(KIND, NAME, MAKE, REFUSES) HCASIM_UNIT_OBJECT_(KIND, NAME, MAKE, nullptr, REFUSES)
-#define HCASIM_WHOLE_UNIT_OBJECT(KIND, NAME, MAKE) \
-  HCASIM_UNIT_OBJECT_(KIND, NAME, nullptr, reinterpret_cast<hcasim::rtl::whole_unit_maker>(MAKE), nullptr)
+#define HCASIM_WHOLE_UNIT_OBJECT(KIND, NAME, MAKE)            \
+  static const hcasim::rtl::whole_unit_of hcasim_whole{MAKE}; \
+  HCASIM_UNIT_OBJECT_(KIND, NAME, nullptr, &hcasim_whole, nullptr)
 // NOLINTEND(cppcoreguidelines-macro-usage)

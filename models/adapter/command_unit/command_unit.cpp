@@ -120,8 +120,8 @@ void command_unit::come_to_rest() {
   fw_quiesce(firmware_);
   while (!group_lids_.empty()) set_group_lid(group_lids_.back(), false);
   dma_fence();
-  control_request c;
-  c.op = control_op::reset;
+  completion_control c;
+  c.op = completion_op::reset;
   call(completion, c);
   queue_base_ = queue_log_ = pi_ = ci_ = 0;
   queue_level_.set(0, t_);

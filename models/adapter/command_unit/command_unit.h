@@ -56,11 +56,13 @@ class command_unit : public unit, public faulty {
   initiator_socket<key_request> keys{"keys"};
   initiator_socket<window_request> windows{"windows"};
   initiator_socket<translate_request> walker{"walker"};
-  initiator_socket<control_request> doorbell{"doorbell"};
-  initiator_socket<control_request> send_queue{"send_queue"};
-  initiator_socket<control_request> requester{"requester"};
-  initiator_socket<control_request> responder{"responder"};
-  initiator_socket<control_request> completion{"completion"};
+  initiator_socket<doorbell_control> doorbell{"doorbell"};
+  initiator_socket<send_queue_control> send_queue{"send_queue"};
+  initiator_socket<requester_control> requester{"requester"};
+  initiator_socket<responder_control> responder{"responder"};
+  initiator_socket<completion_control> completion{"completion"};
+  initiator_socket<page_answer> requester_pages{"requester_pages"};
+  initiator_socket<page_answer> responder_pages{"responder_pages"};
   initiator_socket<report> reports{"reports"};
 
   // `limits`: reported by the device, and kept to by the firmware.
@@ -86,7 +88,7 @@ class command_unit : public unit, public faulty {
   void change_window(std::uint32_t index, window_op op, std::uint32_t region = 0);
   void qp_start(std::uint32_t qpn, std::uint32_t uar, bool shared);
   void qp_control(std::uint32_t qpn, hal_qp_op op);
-  void set_cq_page(std::uint32_t cqn, std::uint32_t uar);
+  void set_cq_page(std::uint32_t cqn, std::uint32_t uar) { set_page(true, cqn, uar); }
   void set_eq(std::uint32_t eqn, const hca_eqc* eqc);
   void set_group(std::uint32_t hash, std::uint32_t first);
   void set_group_lid(std::uint16_t lid, bool joins);
@@ -120,9 +122,10 @@ class command_unit : public unit, public faulty {
     wake(answered_);
   }
   void landed(posted_write& w);
-  void order(initiator_socket<control_request>& port, std::uint32_t qpn, control_op op, bool notify = false,
-             bool shared = false);
-  void set_qp_page(std::uint32_t qpn, control_op op, std::uint32_t uar);
+  void order_send_queue(std::uint32_t qpn, send_queue_op op, bool notify = false);
+  void order_requester(std::uint32_t qpn, requester_op op);
+  void order_responder(std::uint32_t number, responder_op op, std::uint32_t hash = 0);
+  void set_page(bool of_cq, std::uint32_t number, std::uint32_t uar);
   initiator_socket<context_request>& cache_port(hal_cache cache);
 
   const command_unit_config config_;

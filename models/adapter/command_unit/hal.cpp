@@ -149,66 +149,73 @@ void command_unit::change_window(std::uint32_t index, window_op op, std::uint32_
   call(windows, w);
 }
 
-void command_unit::order(initiator_socket<control_request>& port, std::uint32_t qpn, control_op op, bool notify, bool shared) {
+void command_unit::order_send_queue(std::uint32_t qpn, send_queue_op op, bool notify) {
   begin_access();
-  control_request c;
+  send_queue_control c;
   c.op = op;
+  c.qpn = qpn;
   c.notify = notify;
-  c.shared = shared;
-  c.number = qpn;
-  call(port, c);
+  call(send_queue, c);
+}
+
+void command_unit::order_requester(std::uint32_t qpn, requester_op op) {
+  begin_access();
+  requester_control c;
+  c.op = op;
+  c.qpn = qpn;
+  call(requester, c);
+}
+
+void command_unit::order_responder(std::uint32_t number, responder_op op, std::uint32_t hash) {
+  begin_access();
+  responder_control c;
+  c.op = op;
+  c.number = number;
+  c.hash = hash;
+  call(responder, c);
 }
 
 // The same access tells the doorbell unit and the send queue whether to accept doorbells.
 void command_unit::qp_start(std::uint32_t qpn, std::uint32_t uar, bool shared) {
-  order(send_queue, qpn, control_op::start);
-  set_qp_page(qpn, control_op::start, uar);
-  order(requester, qpn, control_op::start);
-  order(responder, qpn, control_op::start, false, shared);
+  order_send_queue(qpn, send_queue_op::start);
+  set_page(false, qpn, uar);
+  order_requester(qpn, requester_op::start);
+  order_responder(qpn, shared ? responder_op::start_srq : responder_op::start);
 }
 
 void command_unit::qp_control(std::uint32_t qpn, hal_qp_op op) {
   switch (op) {
     case HAL_QP_STOP:
-      order(send_queue, qpn, control_op::stop);
-      set_qp_page(qpn, control_op::stop, 0);
-      order(requester, qpn, control_op::stop);
-      return order(responder, qpn, control_op::stop);
+      order_send_queue(qpn, send_queue_op::stop);
+      set_page(false, qpn, HAL_NO_PAGE);
+      order_requester(qpn, requester_op::stop);
+      return order_responder(qpn, responder_op::stop);
     case HAL_QP_FLUSH:
-      order(requester, qpn, control_op::flush);
-      return order(responder, qpn, control_op::flush);
+      order_requester(qpn, requester_op::flush);
+      return order_responder(qpn, responder_op::flush);
     case HAL_QP_RESUME:
-      return order(requester, qpn, control_op::resume);
+      return order_requester(qpn, requester_op::resume);
     case HAL_QP_DRAIN:
     case HAL_QP_DRAIN_NOTIFY:
-      return order(send_queue, qpn, control_op::drain, op == HAL_QP_DRAIN_NOTIFY);
+      return order_send_queue(qpn, send_queue_op::drain, op == HAL_QP_DRAIN_NOTIFY);
     case HAL_QP_GO_ON:
-      return order(send_queue, qpn, control_op::go_on);
+      return order_send_queue(qpn, send_queue_op::resume);
   }
 }
 
-void command_unit::set_qp_page(std::uint32_t qpn, control_op op, std::uint32_t uar) {
-  control_request c;
-  c.op = op;
-  c.number = qpn;
-  c.uar = uar;
-  call(doorbell, c);
-}
-
 // Takes no time of its own: the access before it counts.
-void command_unit::set_cq_page(std::uint32_t cqn, std::uint32_t uar) {
-  control_request c;
-  c.op = control_op::set_cq;
-  c.number = cqn;
+void command_unit::set_page(bool of_cq, std::uint32_t number, std::uint32_t uar) {
+  doorbell_control c;
+  c.of_cq = of_cq;
   c.open = uar != HAL_NO_PAGE;
+  c.number = number;
   c.uar = uar;
   call(doorbell, c);
 }
 
 void command_unit::set_eq(std::uint32_t eqn, const hca_eqc* eqc) {
   begin_access();
-  control_request c;
-  c.op = control_op::set_eq;
+  completion_control c;
   c.number = eqn;
   c.open = eqc != nullptr;
   if (eqc) c.eqc = *eqc;
@@ -216,12 +223,7 @@ void command_unit::set_eq(std::uint32_t eqn, const hca_eqc* eqc) {
 }
 
 void command_unit::set_group(std::uint32_t hash, std::uint32_t first) {
-  begin_access();
-  control_request c;
-  c.op = control_op::group;
-  c.first = hash;
-  c.number = first;
-  call(responder, c);
+  order_responder(first, responder_op::set_group, hash);
 }
 
 // The manager of the subnet learns the change at once, without packets.
@@ -237,7 +239,11 @@ void command_unit::set_group_lid(std::uint16_t lid, bool joins) {
 }
 
 void command_unit::settle_cq(std::uint32_t cqn) {
-  order(completion, cqn, control_op::settle);
+  begin_access();
+  completion_control c;
+  c.op = completion_op::settle;
+  c.number = cqn;
+  call(completion, c);
 }
 
 void command_unit::event(std::uint32_t type, std::uint32_t number) {
@@ -252,14 +258,13 @@ void command_unit::event(std::uint32_t type, std::uint32_t number) {
 void command_unit::pages(std::uint32_t index, std::uint64_t first, std::uint64_t last, enum ::hal_pages outcome) {
   static constexpr page_outcome outcomes[] = {page_outcome::ready, page_outcome::read_only, page_outcome::unmapped};
   begin_access();
-  for (initiator_socket<control_request>* port : {&requester, &responder}) {
-    control_request c;
-    c.op = control_op::pages;
-    c.number = index;
-    c.outcome = outcomes[outcome];
-    c.first = first;
-    c.last = last;
-    call(*port, c);
+  for (initiator_socket<page_answer>* port : {&requester_pages, &responder_pages}) {
+    page_answer a;
+    a.index = index;
+    a.outcome = outcomes[outcome];
+    a.first = first;
+    a.last = last;
+    call(*port, a);
   }
 }
 

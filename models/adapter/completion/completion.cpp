@@ -136,11 +136,11 @@ process completion::close(std::uint32_t cqn, ps t) {
   cqc.release(context);
 }
 
-process completion::settle(control_request& c) {
+process completion::settle(completion_control& c) {
   lane& l = lane_of(c.number);
   const std::uint64_t before = l.taken;
   while (l.written < before) co_await l.writers.wait();
-  target_socket<control_request>::respond(c, now());
+  target_socket<completion_control>::respond(c, now());
 }
 
 void completion::note_waiting(int more) {

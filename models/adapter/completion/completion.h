@@ -40,9 +40,9 @@ inline constexpr std::array<fault_kind, 2> completion_fault_kinds{{
 class completion : public unit, public faulty {
  public:
   std::deque<target_socket<report>> reports;
-  target_socket<doorbell_ring> bells{"bells"};        // kinds completion and event
-  target_socket<control_request> control{"control"};  // set_eq, reset, settle; anything else is answered and ignored
-  target_socket<register_access> msix{"msix"};        // offset in the BAR
+  target_socket<doorbell_ring> bells{"bells"};  // kinds completion and event
+  target_socket<completion_control> control{"control"};
+  target_socket<register_access> msix{"msix"};  // offset in the BAR
 
   initiator_socket<context_request> cqc{"cqc"};
   initiator_socket<translate_request> walker{"walker"};
@@ -103,7 +103,7 @@ class completion : public unit, public faulty {
 
   tlm::tlm_sync_enum on_report(report& r, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum on_doorbell(doorbell_ring& d, tlm::tlm_phase phase, ps& t);
-  tlm::tlm_sync_enum on_control(control_request& c, tlm::tlm_phase phase, ps& t);
+  tlm::tlm_sync_enum on_control(completion_control& c, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum on_msix(register_access& a, tlm::tlm_phase phase, ps& t);
 
   process complete(report& r, ps t);
@@ -114,7 +114,7 @@ class completion : public unit, public faulty {
   void answer(report& r, ps t);
   void report_unreadable(lane& l, std::uint32_t cqn, std::uint64_t operation, ps t);
   process close(std::uint32_t cqn, ps t);
-  process settle(control_request& c);
+  process settle(completion_control& c);
 
   process ring_cq(std::uint32_t cqn, std::uint8_t arm, std::uint32_t ci, ps t);
   process moderate(std::uint32_t cqn, std::uint32_t generation, ps deadline);
@@ -125,6 +125,7 @@ class completion : public unit, public faulty {
   lane& lane_of(std::uint32_t cqn);
   void leave(lane& l);
 
+  void set_eq(const completion_control& c);
   void forget();
   void raise(std::uint32_t eqn, event e, ps t);
   void write_eqe(event_ring& q, event e, ps t);

@@ -57,12 +57,12 @@ struct completion_bench {
   fake_target<dma_request> memory_port{"memory"};
   std::deque<fake_initiator<report>> reporters;
   fake_initiator<doorbell_ring> bells{"bells"};
-  fake_initiator<control_request> control{"control"};
+  fake_initiator<completion_control> control{"control"};
   fake_initiator<register_access> msix{"msix"};
   std::vector<std::byte> memory = std::vector<std::byte>(0x10000);
   std::deque<report> sent;
   std::deque<doorbell_ring> rung;
-  std::deque<control_request> controls;
+  std::deque<completion_control> controls;
   std::deque<register_access> accesses;
   checker_set checkers;
 
@@ -124,8 +124,8 @@ struct completion_bench {
     return cq;
   }
   void open_eq(std::uint32_t eqn, std::uint8_t log_entries, ps at = 0_ns) {
-    control_request& c = controls.emplace_back();
-    c.op = control_op::set_eq;
+    completion_control& c = controls.emplace_back();
+    c.op = completion_op::set_eq;
     c.number = eqn;
     c.open = true;
     c.eqc.buffer.pages = eq_at + 0x1000 * eqn;

@@ -19,7 +19,7 @@ struct completion_boundary {
   std::unique_ptr<unit> made;
   std::deque<target_socket<report>>& reports;
   target_socket<doorbell_ring>& bells;
-  target_socket<control_request>& control;
+  target_socket<completion_control>& control;
   target_socket<register_access>& msix;
   initiator_socket<context_request>& cqc;
   initiator_socket<translate_request>& walker;

@@ -21,18 +21,27 @@ tlm::tlm_sync_enum completion::on_doorbell(doorbell_ring& d, tlm::tlm_phase phas
   return tlm::TLM_COMPLETED;
 }
 
-tlm::tlm_sync_enum completion::on_control(control_request& c, tlm::tlm_phase phase, ps&) {
-  if (phase == tlm::BEGIN_REQ && c.op == control_op::reset) {
-    forget();
-    return tlm::TLM_COMPLETED;
+tlm::tlm_sync_enum completion::on_control(completion_control& c, tlm::tlm_phase phase, ps&) {
+  if (phase != tlm::BEGIN_REQ) return tlm::TLM_COMPLETED;
+  switch (c.op) {
+    case completion_op::set_eq:
+      set_eq(c);
+      break;
+    case completion_op::settle: {
+      const lane& l = lane_of(c.number & queue_number_mask);
+      if (l.written == l.taken) break;
+      settle(c);
+      return tlm::TLM_ACCEPTED;
+    }
+    case completion_op::reset:
+      forget();
+      break;
   }
-  if (phase == tlm::BEGIN_REQ && c.op == control_op::settle) {
-    const lane& l = lane_of(c.number & queue_number_mask);
-    if (l.written == l.taken) return tlm::TLM_COMPLETED;
-    settle(c);
-    return tlm::TLM_ACCEPTED;
-  }
-  if (phase != tlm::BEGIN_REQ || c.op != control_op::set_eq || c.number >= event_rings_.size()) return tlm::TLM_COMPLETED;
+  return tlm::TLM_COMPLETED;
+}
+
+void completion::set_eq(const completion_control& c) {
+  if (c.number >= event_rings_.size()) return;
   event_ring& q = event_rings_[c.number];
   q.open = c.open;
   q.armed = false;
@@ -42,7 +51,6 @@ tlm::tlm_sync_enum completion::on_control(control_request& c, tlm::tlm_phase pha
   q.ci = 0;
   events_lost_ += q.pending.size();
   q.pending = {};
-  return tlm::TLM_COMPLETED;
 }
 
 // Timers of moderation that still run are void.

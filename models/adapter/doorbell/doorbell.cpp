@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "tlm/base/delegate.h"
+
 namespace hcasim {
 
 using doorbell_rules::number_mask;
@@ -83,7 +85,7 @@ void doorbell::arrive(entry e, ps t, bool prompt) {
     }
     coming_in_ = true;
     coming_ = e;
-    queue_.at(e.ready, {[](void* self) { static_cast<doorbell*>(self)->came_in(); }, this});
+    queue_.at(e.ready, call<&doorbell::came_in>(this));
     return;
   }
   if (coalesced(e)) return;
@@ -108,7 +110,7 @@ void doorbell::schedule_drain() {
   if (coming_in_) return;
   draining_ = true;
   const ps ready = size_ > 0 ? fifo_[head_].ready : now();
-  queue_.at(std::max(pipe_.free_at(), ready), {[](void* self) { static_cast<doorbell*>(self)->drain(); }, this});
+  queue_.at(std::max(pipe_.free_at(), ready), call<&doorbell::drain>(this));
 }
 
 // A BlueFlame WQE that is merged with another doorbell is fetched from the SQ like any other.
@@ -204,11 +206,7 @@ ps doorbell::forward(entry e) {
   ring.value = e.value;
   ring.operation = e.operation;
   ring.context = this;
-  queue_.at(t, {[](void* x) {
-                  auto& due = *static_cast<doorbell_ring*>(static_cast<transaction*>(x));
-                  static_cast<doorbell*>(due.context)->deliver(due);
-                },
-                static_cast<transaction*>(&ring)});
+  queue_.at(t, call_holder<&doorbell_ring::context, &doorbell::deliver>(ring));
   return turn;
 }
 

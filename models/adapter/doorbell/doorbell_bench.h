@@ -66,7 +66,7 @@ struct doorbell_bench {
   clock_domain clock{frequency{1e9}};
   doorbell unit_under_test;
   doorbell_mmio cpu{"cpu"};
-  fake_initiator<control_request> firmware{"firmware"};
+  fake_initiator<doorbell_control> firmware{"firmware"};
   fake_target<doorbell_ring> send{"send"};
   fake_target<doorbell_ring> receive{"receive"};
   fake_target<doorbell_ring> completion{"completion"};
@@ -87,7 +87,7 @@ struct doorbell_bench {
     ps at;
   };
   std::vector<rung> log;
-  std::deque<control_request> orders;
+  std::deque<doorbell_control> orders;
   std::set<std::uint32_t> begun, begun_cqs;
   std::map<std::uint32_t, std::uint32_t> registers;
 
@@ -144,24 +144,19 @@ struct doorbell_bench {
     records[q.record] = {};
   }
   hca_qp_record& record(std::uint32_t qpn) { return records.at(qps.at(qpn).record); }
-  void order(control_op op, std::uint32_t qpn, std::uint32_t page, ps at) {
-    control_request& c = orders.emplace_back();
-    c.op = op;
-    c.number = qpn;
-    c.uar = page;
-    firmware.send(c, at);
-  }
-  void order_cq(std::uint32_t cqn, bool open, std::uint32_t page, ps at) {
-    control_request& c = orders.emplace_back();
-    c.op = control_op::set_cq;
-    c.number = cqn;
+  void order(bool open, std::uint32_t qpn, std::uint32_t page, ps at) { order(false, open, qpn, page, at); }
+  void order_cq(std::uint32_t cqn, bool open, std::uint32_t page, ps at) { order(true, open, cqn, page, at); }
+  void order(bool of_cq, bool open, std::uint32_t number, std::uint32_t page, ps at) {
+    doorbell_control& c = orders.emplace_back();
+    c.of_cq = of_cq;
     c.open = open;
+    c.number = number;
     c.uar = page;
     firmware.send(c, at);
   }
   // Begins at 0 with page 0, unless the test has set otherwise.
   void need(std::uint32_t qpn) {
-    if (qpn <= doorbell_rules::number_mask && begun.insert(qpn).second) order(control_op::start, qpn, 0, 0_ns);
+    if (qpn <= doorbell_rules::number_mask && begun.insert(qpn).second) order(true, qpn, 0, 0_ns);
   }
   doorbell_mmio::job& ring(std::uint32_t where, std::uint32_t number, std::uint32_t value, ps at, unsigned page = 0) {
     const hca_doorbell d{number, value};

@@ -24,11 +24,9 @@ void doorbell_front::set(pages& of, std::uint32_t number, std::uint16_t page) {
   here[number % block] = page;
 }
 
-tlm::tlm_sync_enum doorbell_front::on_control(control_request& c, tlm::tlm_phase, ps&) {
-  const bool is_cq = c.op == control_op::set_cq;
-  const bool opens = is_cq ? c.open : c.op == control_op::start;
-  set(is_cq ? cq_pages_ : qp_pages_, c.number, opens ? static_cast<std::uint16_t>(c.uar) : no_page);
-  if (!opens) stopped(is_cq, c.number);
+tlm::tlm_sync_enum doorbell_front::on_control(doorbell_control& c, tlm::tlm_phase, ps&) {
+  set(c.of_cq ? cq_pages_ : qp_pages_, c.number, c.open ? static_cast<std::uint16_t>(c.uar) : no_page);
+  if (!c.open) stopped(c.of_cq, c.number);
   return tlm::TLM_COMPLETED;
 }
 

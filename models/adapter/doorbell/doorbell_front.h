@@ -23,7 +23,7 @@ class doorbell_front {
  public:
   tlm_utils::simple_target_socket<doorbell_front, 64> bar;  // addresses are offsets in the BAR; answered in the call
 
-  target_socket<control_request> control{"control"};
+  target_socket<doorbell_control> control{"control"};
   initiator_socket<doorbell_ring> send{"send"};
   initiator_socket<doorbell_ring> receive{"receive"};
   initiator_socket<doorbell_ring> completion{"completion"};
@@ -56,7 +56,7 @@ class doorbell_front {
   void access(tlm::tlm_generic_payload& gp, ps& t);
   void access_register(tlm::tlm_generic_payload& gp, initiator_socket<register_access>& owner, ps& t);
 
-  tlm::tlm_sync_enum on_control(control_request& c, tlm::tlm_phase phase, ps& t);
+  tlm::tlm_sync_enum on_control(doorbell_control& c, tlm::tlm_phase phase, ps& t);
   [[nodiscard]] bool of_owner(std::uint64_t page, const doorbell_rules::uar_write& w) const;
 
   static constexpr std::uint16_t no_page = 0xffff;

@@ -35,7 +35,7 @@ TEST(doorbell, a_qp_is_rung_through_its_own_page) {
   for (const std::uint32_t q : {1U, 2U, 3U}) {
     b.begun.insert(q);
     b.add_qp(q);
-    b.order(control_op::start, q, 7, 0_ns);
+    b.order(true, q, 7, 0_ns);
   }
   b.ring(HCA_UAR_SQ, 1, 1, 10_ns, 7);
   b.ring(HCA_UAR_SQ, 2, 5, 10_ns, 7);
@@ -44,9 +44,9 @@ TEST(doorbell, a_qp_is_rung_through_its_own_page) {
   b.blueflame(3, 0, 1, 10_ns);
   b.begun.insert(4);
   b.ring(HCA_UAR_SQ, 4, 1, 10_ns, 7);  // of no queue
-  b.order(control_op::stop, 1, 0, 50_ns);
+  b.order(false, 1, 0, 50_ns);
   b.ring(HCA_UAR_SQ, 1, 2, 60_ns, 7);
-  b.order(control_op::start, 1, 8, 70_ns);
+  b.order(true, 1, 8, 70_ns);
   b.ring(HCA_UAR_SQ, 1, 3, 80_ns, 7);
   b.ring(HCA_UAR_SQ, 1, 4, 90_ns, 8);
   testing::run_until_idle();
@@ -98,8 +98,8 @@ TEST(doorbell, what_waits_for_a_qp_goes_with_it) {
   b.ring(HCA_UAR_SQ, 2, 5, 10_ns);
   b.ring(HCA_UAR_RQ, 2, 6, 10_ns);
   b.ring(HCA_UAR_SQ, 3, 7, 10_ns);
-  b.order(control_op::stop, 2, 0, 50_ns);
-  b.order(control_op::start, 2, 0, 60_ns);
+  b.order(false, 2, 0, 50_ns);
+  b.order(true, 2, 0, 60_ns);
   b.ring(HCA_UAR_SQ, 2, 2, 70_ns);
   testing::run_until_idle();
   std::vector<std::pair<std::uint32_t, std::uint32_t>> rung;

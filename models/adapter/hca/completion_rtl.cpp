@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "tlm/base/delegate.h"
+
 namespace hcasim {
 
 completion_rtl::completion_rtl(const sc_core::sc_module_name& name, const completion_config& config, const clock_domain& clock,
@@ -16,17 +18,16 @@ completion_rtl::completion_rtl(const sc_core::sc_module_name& name, const comple
 }
 
 // Completions that are settled have left the RTL as well.
-tlm::tlm_sync_enum completion_rtl::on_control(control_request& c, tlm::tlm_phase phase, ps& t) {
+tlm::tlm_sync_enum completion_rtl::on_control(completion_control& c, tlm::tlm_phase phase, ps& t) {
   if (phase != tlm::BEGIN_REQ) return tlm::TLM_COMPLETED;
   passed_on& p = passed_on_.get();
   p.self = this;
   p.asked = &c;
   p.own = c;
   p.own.waiter = {};
-  p.own.context = &p;
-  p.own.on_response = [](void* context, transaction&, ps) { end(*static_cast<passed_on*>(context)); };
+  call_on_response<&passed_on::self, &completion_rtl::end>(p.own, p);
   if (to_inner_.send(p.own, t) != tlm::TLM_COMPLETED) return tlm::TLM_ACCEPTED;
-  if (c.op == control_op::settle && !writer.all_handed_on()) {
+  if (c.op == completion_op::settle && !writer.all_handed_on()) {
     end(p);
     return tlm::TLM_ACCEPTED;
   }
@@ -35,13 +36,13 @@ tlm::tlm_sync_enum completion_rtl::on_control(control_request& c, tlm::tlm_phase
 }
 
 void completion_rtl::end(passed_on& p) {
-  p.self->writer.when_handed_on({[](void* context) {
-                                   passed_on& done = *static_cast<passed_on*>(context);
-                                   control_request& asked = *done.asked;
-                                   done.self->passed_on_.put(done);
-                                   target_socket<control_request>::respond(asked, now());
-                                 },
-                                 &p});
+  writer.when_handed_on(call_holder<&passed_on::self, &completion_rtl::answer>(p));
+}
+
+void completion_rtl::answer(passed_on& p) {
+  completion_control& asked = *p.asked;
+  passed_on_.put(p);
+  target_socket<completion_control>::respond(asked, now());
 }
 
 completion_boundary completion_rtl::make(const char* name, const completion_config& config, const clock_domain& clock,

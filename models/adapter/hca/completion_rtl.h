@@ -16,7 +16,7 @@ class completion_rtl : public unit {
  public:
   completion inner;
   memory_port_rtl writer;
-  target_socket<control_request> control{"control"};
+  target_socket<completion_control> control{"control"};
 
   completion_rtl(const sc_core::sc_module_name& name, const completion_config& config, const clock_domain& clock,
                  unsigned reporters, const rtl::chosen& what);
@@ -29,14 +29,15 @@ class completion_rtl : public unit {
  private:
   struct passed_on {
     completion_rtl* self = nullptr;
-    control_request* asked = nullptr;
-    control_request own;
+    completion_control* asked = nullptr;
+    completion_control own;
   };
-  tlm::tlm_sync_enum on_control(control_request& c, tlm::tlm_phase phase, ps& t);
+  tlm::tlm_sync_enum on_control(completion_control& c, tlm::tlm_phase phase, ps& t);
 
-  static void end(passed_on& p);
+  void end(passed_on& p);
+  void answer(passed_on& p);
 
-  initiator_socket<control_request> to_inner_{"to_inner"};
+  initiator_socket<completion_control> to_inner_{"to_inner"};
   pool<passed_on> passed_on_;
   const rtl_knobs how_;
 };

@@ -164,6 +164,8 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
   command_unit.requester.bind(requester.control);
   command_unit.responder.bind(responder.control);
   command_unit.completion.bind(completion.control);
+  command_unit.requester_pages.bind(requester.pages);
+  command_unit.responder_pages.bind(responder.pages);
   command_unit.reports.bind(completion.reports[report_client::command_unit]);
 
   qpc_cache.dma.bind(dma_engine.in[dma_client::qpc]);

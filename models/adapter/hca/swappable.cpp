@@ -48,13 +48,21 @@ rtl::chosen chosen_any(const sc_core::sc_object& in, const char* name, const Con
                          rtl::knobs_of(config));
 }
 
+template <class Maker>
+Maker maker_of(const sc_core::sc_object& in, const char* name, const rtl::chosen& c) {
+  const auto* const unit = dynamic_cast<const rtl::whole_unit_of<Maker>*>(c.whole);
+  if (!unit)
+    throw std::invalid_argument(std::string(in.name()) + "." + name + ".implementation: is made in another way than this unit");
+  return unit->make;
+}
+
 completion_boundary completion_of(const sc_core::sc_object& in, const char* name, const completion_config& config,
                                   const clock_domain& clock, unsigned reporters) {
   if (config.implementation.is_model())
     return completion_boundary::of(model_of<completion>(in, name, config, clock, reporters));
   const rtl::chosen c = chosen_any(in, name, config, rtl::make_memory_port_design);
   if (!c.whole) return completion_rtl::make(name, config, clock, reporters, c);
-  return reinterpret_cast<completion_maker>(c.whole)(name, config, clock, reporters);
+  return maker_of<completion_maker>(in, name, c)(name, config, clock, reporters);
 }
 
 dma_engine_boundary dma_engine_of(const sc_core::sc_object& in, const char* name, const dma_engine_config& config,
@@ -66,7 +74,7 @@ dma_engine_boundary dma_engine_of(const sc_core::sc_object& in, const char* name
   if (!c.whole)
     throw std::invalid_argument(std::string(in.name()) + "." + name +
                                 ".implementation: a design needs a shell, which this unit has not");
-  return reinterpret_cast<dma_engine_maker>(c.whole)(name, config, clock, clients, requester, guard);
+  return maker_of<dma_engine_maker>(in, name, c)(name, config, clock, clients, requester, guard);
 }
 
 // The kinds of caches differ in the width of their streams.

@@ -60,7 +60,7 @@ class doorbell_unit : public model_or_rtl<doorbell, doorbell_rtl> {
   doorbell_unit(const sc_core::sc_object& in, const char* name, const doorbell_config& config, const clock_domain& clock);
 
   tlm_utils::simple_target_socket<doorbell_front, 64>& bar = front().bar;
-  target_socket<control_request>& control = front().control;
+  target_socket<doorbell_control>& control = front().control;
   initiator_socket<doorbell_ring>& send = front().send;
   initiator_socket<doorbell_ring>& receive = front().receive;
   initiator_socket<doorbell_ring>& completion = front().completion;

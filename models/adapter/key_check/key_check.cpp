@@ -51,18 +51,23 @@ bool key_check::begin(check& c, ps& t) {
   key_probe_.set(c.request->key, t);
   side_probe_.set(c.request->remote, t);
   if (c.request->op == key_op::check) c.request->epoch = c.request->parent_epoch = 0;
-  return fetch(c, mrc, c.mrc, hca_key_index(c.request->key), mrc_came, t) && look_at_mrc(c, t);
+  return fetch<&key_check::look_at_mrc>(c, mrc, c.mrc, hca_key_index(c.request->key), t) && look_at_mrc(c, t);
 }
 
 // True = the entry is here. A hit whose answer is on its way does not count as missing.
-bool key_check::fetch(check& c, initiator_socket<context_request>& from, context_request& r, std::uint32_t index,
-                      void (*answered)(void*, transaction&, ps), ps& t) {
+template <key_check::look Look>
+void key_check::on_line(check& c, ps t) {
+  if (std::exchange(c.missing, false)) --missing_;
+  finish(c, (this->*Look)(c, t), t);
+}
+
+template <key_check::look Look>
+bool key_check::fetch(check& c, initiator_socket<context_request>& from, context_request& r, std::uint32_t index, ps& t) {
   r.operation = c.request->operation;
   r.op = context_op::fetch;
   r.failed = r.dirty = false;
   r.index = index;
-  r.on_response = answered;
-  r.context = &c;
+  call_on_response<&check::self, &key_check::on_line<Look>>(r, c);
   r.answered_at = ps(0);
   const bool asked_now = t <= now();
   if (from.send(r, t) == tlm::TLM_COMPLETED) return true;
@@ -98,7 +103,7 @@ bool key_check::look_at_mrc(check& c, ps& t) {
   if (config_.orphan_windows && rules::is_window(m)) [[unlikely]] {
     c.window = m;
     mrc.release(c.mrc);
-    return fetch(c, mrc, c.parent, hca_key_index(c.window.parent), parent_came, t) && look_at_parent(c, t);
+    return fetch<&key_check::look_at_parent>(c, mrc, c.parent, hca_key_index(c.window.parent), t) && look_at_parent(c, t);
   }
   if (!needs_extents(m)) {
     mrc.release(c.mrc);
@@ -106,7 +111,7 @@ bool key_check::look_at_mrc(check& c, ps& t) {
     return true;
   }
   c.search = extent_search(m, r.va, r.length);
-  return fetch(c, extent, c.extent, c.search.line(), extent_came, t) && look_at_extents(c, t);
+  return fetch<&key_check::look_at_extents>(c, extent, c.extent, c.search.line(), t) && look_at_extents(c, t);
 }
 
 bool key_check::look_at_extents(check& c, ps& t) {
@@ -130,7 +135,7 @@ bool key_check::look_at_extents(check& c, ps& t) {
       if (v != verdict::granted) release(*c.request, t);
       return true;
     }
-    if (!fetch(c, extent, c.extent, c.search.line(), extent_came, t)) return false;
+    if (!fetch<&key_check::look_at_extents>(c, extent, c.extent, c.search.line(), t)) return false;
   }
 }
 
@@ -166,7 +171,7 @@ bool key_check::look_for_element(check& c, ps& t) {
     conclude(c, verdict::bad_bounds, t);
     return true;
   }
-  return fetch(c, extent, c.extent, first_line, extent_came, t) && look_at_extents(c, t);
+  return fetch<&key_check::look_at_extents>(c, extent, c.extent, first_line, t) && look_at_extents(c, t);
 }
 
 bool key_check::look_at_elements(check& c, ps& t) {
@@ -197,7 +202,7 @@ bool key_check::look_at_elements(check& c, ps& t) {
       conclude(c, verdict::bad_bounds, t);
       return true;
     }
-    if (!fetch(c, extent, c.extent, c.extent.index + 1, extent_came, t)) return false;
+    if (!fetch<&key_check::look_at_extents>(c, extent, c.extent, c.extent.index + 1, t)) return false;
   }
 }
 
@@ -208,27 +213,6 @@ void key_check::conclude(check& c, verdict v, ps& t) {
   ++verdicts_[r.remote][static_cast<std::size_t>(v)];
   latency_[r.remote].add(t - c.arrived);
   verdict_probe_.set(static_cast<std::uint64_t>(v), t);
-}
-
-void key_check::mrc_came(void* context, transaction&, ps t) {
-  check& c = on_response(context);
-  c.self->finish(c, c.self->look_at_mrc(c, t), t);
-}
-
-void key_check::parent_came(void* context, transaction&, ps t) {
-  check& c = on_response(context);
-  c.self->finish(c, c.self->look_at_parent(c, t), t);
-}
-
-void key_check::extent_came(void* context, transaction&, ps t) {
-  check& c = on_response(context);
-  c.self->finish(c, c.self->look_at_extents(c, t), t);
-}
-
-key_check::check& key_check::on_response(void* context) {
-  check& c = *static_cast<check*>(context);
-  if (std::exchange(c.missing, false)) --c.self->missing_;
-  return c;
 }
 
 void key_check::finish(check& c, bool concluded, ps t) {

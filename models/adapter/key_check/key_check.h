@@ -72,18 +72,17 @@ class key_check : public unit {
 
   // Goes on, as each function below, until the verdict is there (true; `t` is its time) or an answer of a cache is missing.
   bool begin(check& c, ps& t);
-  bool fetch(check& c, initiator_socket<context_request>& from, context_request& r, std::uint32_t index,
-             void (*answered)(void*, transaction&, ps), ps& t);
+  using look = bool (key_check::*)(check&, ps&);
+  template <look Look>
+  bool fetch(check& c, initiator_socket<context_request>& from, context_request& r, std::uint32_t index, ps& t);
+  template <look Look>
+  void on_line(check& c, ps t);
   bool look_at_mrc(check& c, ps& t);
   bool look_at_extents(check& c, ps& t);
   bool look_at_parent(check& c, ps& t);
   bool look_for_element(check& c, ps& t);
   bool look_at_elements(check& c, ps& t);
   void conclude(check& c, verdict v, ps& t);
-  static check& on_response(void* context);
-  static void mrc_came(void* context, transaction& self, ps t);
-  static void extent_came(void* context, transaction& self, ps t);
-  static void parent_came(void* context, transaction& self, ps t);
   void finish(check& c, bool concluded, ps t);
   void retire(check& c);
   void note_waiting();

@@ -20,6 +20,7 @@ requester::requester(const sc_core::sc_module_name& name, const requester_config
   packets.on<&response_intake::on_packet>(&responses_);
   control.on<&requester::on_control>(this);
   peer.on<&requester::on_control>(this);
+  pages.on<&page_faults::on_answer>(&faults_);
   counters_.list(stats_);
   faults_.list(stats_);
   stats_.busy_time("buffers_busy", "share of `buffers` in use, times the time", sending_.buffers());
@@ -51,24 +52,19 @@ tlm::tlm_sync_enum requester::on_work(work_request& w, tlm::tlm_phase, ps& t) {
   return tlm::TLM_ACCEPTED;
 }
 
-tlm::tlm_sync_enum requester::on_control(control_request& c, tlm::tlm_phase, ps& t) {
+tlm::tlm_sync_enum requester::on_control(requester_control& c, tlm::tlm_phase, ps& t) {
+  send_qp& f = records_.make(c.qpn);
   switch (c.op) {
-    case control_op::pages:  // of a key, not of a QP
-      faults_.answered(c);
+    case requester_op::start:
+      start(f);
       break;
-    case control_op::stop:
-      return completion_.stop(records_.make(c.number), c) ? tlm::TLM_COMPLETED : tlm::TLM_ACCEPTED;
-    case control_op::start:
-      start(records_.make(c.number));
+    case requester_op::stop:
+      return completion_.stop(f, c) ? tlm::TLM_COMPLETED : tlm::TLM_ACCEPTED;
+    case requester_op::flush:
+      completion_.fail(f, t);
       break;
-    case control_op::resume:
-      resume(records_.make(c.number));
-      break;
-    case control_op::flush:
-    case control_op::failed:
-      completion_.fail(records_.make(c.number), t);
-      break;
-    default:
+    case requester_op::resume:
+      resume(f);
       break;
   }
   return tlm::TLM_COMPLETED;

@@ -16,16 +16,17 @@ class requester : public unit {
  public:
   target_socket<work_request> work{"work"};
   target_socket<packet> packets{"packets"};
-  target_socket<control_request> control{"control"};
-  target_socket<control_request> peer{"peer"};
+  target_socket<requester_control> control{"control"};
+  target_socket<requester_control> peer{"peer"};
+  target_socket<page_answer> pages{"pages"};
   initiator_socket<context_request> qpc{"qpc"};
   initiator_socket<key_request> keys{"keys"};
   initiator_socket<translate_request> walker{"walker"};
   initiator_socket<dma_request> dma{"dma"};
   initiator_socket<report> reports{"reports"};
   initiator_socket<packet> egress{"egress"};
-  initiator_socket<control_request> peer_out{"peer_out"};
-  initiator_socket<control_request> queue_out{"queue_out"};
+  initiator_socket<responder_control> peer_out{"peer_out"};
+  initiator_socket<send_queue_control> queue_out{"queue_out"};
 
   requester(const sc_core::sc_module_name& name, const requester_config& config, const clock_domain& clock,
             packet_pool& packets, std::uint16_t lid);
@@ -36,7 +37,7 @@ class requester : public unit {
 
  private:
   tlm::tlm_sync_enum on_work(work_request& w, tlm::tlm_phase phase, ps& t);
-  tlm::tlm_sync_enum on_control(control_request& c, tlm::tlm_phase phase, ps& t);
+  tlm::tlm_sync_enum on_control(requester_control& c, tlm::tlm_phase phase, ps& t);
   static void start(send_qp& f);
   static void resume(send_qp& f);
 

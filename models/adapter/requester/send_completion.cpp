@@ -80,8 +80,8 @@ process send_completion::enter_error(send_qp& f, ps t) {
   flush(f, t);
   tell_queue(f);
   if (!f.qp.unreliable() || c.failed) {
-    control_request tell;
-    tell.op = control_op::failed;
+    responder_control tell;
+    tell.op = responder_op::flush;
     tell.number = f.qpn;
     co_await ports_.responder.request(tell, t);
   }
@@ -107,9 +107,9 @@ void send_completion::flush(send_qp& f, ps t) {
 
 // In SQD, the send queue now hands over what it has held back, to be flushed.
 void send_completion::tell_queue(const send_qp& f) {
-  control_request tell;
-  tell.op = control_op::failed;
-  tell.number = f.qpn;
+  send_queue_control tell;
+  tell.op = send_queue_op::resume;
+  tell.qpn = f.qpn;
   ps t = now();
   ports_.send_queue.access(tell, t);
 }
@@ -131,7 +131,7 @@ process send_completion::flush_when_known(send_qp& f, ps t) {
   check_stopped(f);
 }
 
-bool send_completion::stop(send_qp& f, control_request& c) {
+bool send_completion::stop(send_qp& f, requester_control& c) {
   ++f.pass;
   faults_.cancel(&f);
   f.end_rnr_delay();
@@ -158,7 +158,7 @@ void send_completion::end_stopped(send_qp& f) {
   }
   if (!f.stopping) return;
   f.on(send_qp_event::left);
-  target_socket<control_request>::respond(*std::exchange(f.stopping, nullptr), now());
+  target_socket<requester_control>::respond(*std::exchange(f.stopping, nullptr), now());
 }
 
 }  // namespace hcasim

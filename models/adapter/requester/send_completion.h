@@ -19,8 +19,8 @@ class send_completion {
   struct ports {
     initiator_socket<context_request>& qpc;
     initiator_socket<report>& reports;
-    initiator_socket<control_request>& responder;
-    initiator_socket<control_request>& send_queue;
+    initiator_socket<responder_control>& responder;
+    initiator_socket<send_queue_control>& send_queue;
   };
 
   send_completion(const ports& p, page_faults& faults, requester_counters& counters, requester_signals& signals)
@@ -51,7 +51,7 @@ class send_completion {
   // Flushes what a QP in error has; a QP that has not sent anything does not know its CQ yet.
   process flush_when_known(send_qp& f, ps t);
   // Returns whether the stop is answered at once.
-  bool stop(send_qp& f, control_request& c);
+  bool stop(send_qp& f, requester_control& c);
   // Ends a coroutine's use of the QP; the last one answers a stop.
   void leave(send_qp& f) {
     --f.busy;

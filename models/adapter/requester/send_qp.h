@@ -75,8 +75,8 @@ struct alignas(64) send_qp {
 
   std::uint32_t qpn;
   send_qp_state state;
-  std::uint32_t busy = 0;               // coroutines that use this QP
-  control_request* stopping = nullptr;  // a stop that is owed an answer
+  std::uint32_t busy = 0;                 // coroutines that use this QP
+  requester_control* stopping = nullptr;  // a stop that is owed an answer
   send_settings qp;
   ring<send_operation*> operations;
   std::uint64_t failed = ~0ULL;  // number of the first operation that failed locally

@@ -89,14 +89,14 @@ process receive_errors::fail_later(receive_qp& c, std::uint32_t event, ps t) {
 
 process receive_errors::tell_requester(receive_qp& c, ps t) {
   c.enter();
-  control_request tell;
-  tell.op = control_op::failed;
-  tell.number = c.qpn;
+  requester_control tell;
+  tell.op = requester_op::flush;
+  tell.qpn = c.qpn;
   co_await requester_.request(tell, t);
   c.leave();
 }
 
-process receive_errors::flush_receives(receive_qp& c, control_request* order, ps t) {
+process receive_errors::flush_receives(receive_qp& c, responder_control* order, ps t) {
   c.enter();
   context_request ctx;
   ctx.index = c.qpn;
@@ -116,7 +116,7 @@ process receive_errors::flush_receives(receive_qp& c, control_request* order, ps
   if (order) {
     // The caller may still be inside its request.
     co_await event_queue::instance().until(std::max(t, now() + ps(1)));
-    target_socket<control_request>::respond(*order, now());
+    target_socket<responder_control>::respond(*order, now());
   }
   c.leave();
 }

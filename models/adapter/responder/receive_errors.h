@@ -14,7 +14,7 @@ namespace hcasim {
 
 class receive_errors {
  public:
-  receive_errors(initiator_socket<context_request>& qpc, initiator_socket<control_request>& requester, page_faults& faults,
+  receive_errors(initiator_socket<context_request>& qpc, initiator_socket<requester_control>& requester, page_faults& faults,
                  receive_reports& reports, response_sender& responses, const responder_config& config,
                  responder_counters& counters)
       : qpc_(qpc),
@@ -37,7 +37,7 @@ class receive_errors {
   // Gives up a QP whose context is unreadable or damaged. The CQ of its receives is not known, so the event names the QP.
   void report_unreadable(receive_qp& c, ps t);
   // Flushes the receives of a QP in error; `order`: answered then, null = there is none.
-  process flush_receives(receive_qp& c, control_request* order, ps t);
+  process flush_receives(receive_qp& c, responder_control* order, ps t);
 
  private:
   void fatal(receive_qp& c, hca_qpc& q, std::uint8_t syndrome, std::uint8_t receive_status, ps t);
@@ -45,7 +45,7 @@ class receive_errors {
   void flush_with(receive_qp& c, hca_qpc& q, ps t);
 
   initiator_socket<context_request>& qpc_;
-  initiator_socket<control_request>& requester_;
+  initiator_socket<requester_control>& requester_;
   page_faults& faults_;
   receive_reports& reports_;
   response_sender& responses_;

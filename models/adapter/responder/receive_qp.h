@@ -5,7 +5,6 @@
 
 #include "models/adapter/responder/receive_qp_rules.h"
 #include "models/adapter/responder/responder_rules.h"
-#include "models/adapter/responder/stoppable.h"
 #include "tlm/base/reorder.h"
 #include "tlm/base/ring.h"
 #include "tlm/base/served_queue.h"
@@ -57,9 +56,33 @@ struct owed_answer {
 };
 
 // The fields that every packet needs come first and together: with thousands of QPs they are not in the host's caches.
-struct alignas(64) receive_qp : stoppable<receive_qp_table> {
+struct alignas(64) receive_qp {
   explicit receive_qp(std::uint32_t n) : qpn(n) {}
 
+  void on(receive_qp_event e) { state = receive_qp_table.step(state, e); }
+  void enter() { ++busy; }
+  void leave() {
+    --busy;
+    if (stopping && busy == 0) end_stop();
+  }
+  // Returns whether the stop is answered at once: no coroutine uses the record.
+  bool stop(responder_control& r) {
+    if (busy == 0) {
+      on(receive_qp_event::stop_now);
+      return true;
+    }
+    on(receive_qp_event::stop_later);
+    stopping = &r;
+    return false;
+  }
+  void end_stop() {
+    on(receive_qp_event::left);
+    target_socket<responder_control>::respond(*std::exchange(stopping, nullptr), now());
+  }
+
+  std::uint32_t busy = 0;  // coroutines that use the record
+  receive_qp_state state;
+  responder_control* stopping = nullptr;  // a stop that is owed an answer
   std::uint32_t qpn;
 
   // request_arrivals

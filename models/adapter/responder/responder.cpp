@@ -26,6 +26,7 @@ responder::responder(const sc_core::sc_module_name& name, const responder_config
   bells.on<&responder::on_doorbell>(this);
   control.on<&responder::on_control>(this);
   peer.on<&responder::on_control>(this);
+  pages.on<&page_faults::on_answer>(&faults_);
   counters_.list(stats_);
   faults_.list(stats_);
   stats_.busy_time("buffers_busy", "share of `buffers` in use, times the time", responses_.buffers());
@@ -47,39 +48,32 @@ tlm::tlm_sync_enum responder::on_doorbell(doorbell_ring& b, tlm::tlm_phase, ps& 
   return tlm::TLM_COMPLETED;
 }
 
-tlm::tlm_sync_enum responder::on_control(control_request& r, tlm::tlm_phase, ps& t) {
+tlm::tlm_sync_enum responder::on_control(responder_control& r, tlm::tlm_phase, ps& t) {
   switch (r.op) {
-    case control_op::pages:  // of a key, not of a QP
-      faults_.answered(r);
+    case responder_op::start:
+      start(r.number);
       break;
-    case control_op::group:
-      groups_.set_first(r.first, r.number);
+    case responder_op::start_srq:
+      start_shared(r.number);
       break;
-    case control_op::stop:
+    case responder_op::stop:
       return stop(r) ? tlm::TLM_COMPLETED : tlm::TLM_ACCEPTED;
-    case control_op::start:
-      if (r.shared) {
-        start_shared(r.number);
-      } else {
-        start(r.number);
-      }
-      break;
-    case control_op::flush:
-    case control_op::failed: {
+    case responder_op::flush: {
       receive_qp& c = records_.qps.make(r.number);
       c.on(receive_qp_event::told_failed);
       faults_.cancel(&c);
       errors_.flush_receives(c, &r, t);
       return tlm::TLM_ACCEPTED;
     }
-    default:
+    case responder_op::set_group:
+      groups_.set_first(r.hash, r.number);
       break;
   }
   return tlm::TLM_COMPLETED;
 }
 
 // Returns whether the stop is answered at once.
-bool responder::stop(control_request& r) {
+bool responder::stop(responder_control& r) {
   receive_qp& c = records_.qps.make(r.number);
   faults_.cancel(&c);
   return c.stop(r);

@@ -21,8 +21,9 @@ class responder : public unit {
  public:
   target_socket<packet> packets{"packets"};
   target_socket<doorbell_ring> bells{"bells"};
-  target_socket<control_request> control{"control"};
-  target_socket<control_request> peer{"peer"};
+  target_socket<responder_control> control{"control"};
+  target_socket<responder_control> peer{"peer"};
+  target_socket<page_answer> pages{"pages"};
   initiator_socket<context_request> qpc{"qpc"};
   initiator_socket<key_request> keys{"keys"};
   initiator_socket<translate_request> walker{"walker"};
@@ -30,7 +31,7 @@ class responder : public unit {
   initiator_socket<window_request> windows{"windows"};
   initiator_socket<report> reports{"reports"};
   initiator_socket<packet> egress{"egress"};
-  initiator_socket<control_request> peer_out{"peer_out"};
+  initiator_socket<requester_control> peer_out{"peer_out"};
 
   responder(const sc_core::sc_module_name& name, const responder_config& config, const clock_domain& clock,
             packet_pool& packets, std::uint16_t lid);
@@ -40,8 +41,8 @@ class responder : public unit {
 
  private:
   tlm::tlm_sync_enum on_doorbell(doorbell_ring& b, tlm::tlm_phase phase, ps& t);
-  tlm::tlm_sync_enum on_control(control_request& c, tlm::tlm_phase phase, ps& t);
-  bool stop(control_request& r);
+  tlm::tlm_sync_enum on_control(responder_control& r, tlm::tlm_phase phase, ps& t);
+  bool stop(responder_control& r);
   void start(std::uint32_t qpn);
   void start_shared(std::uint32_t number);
 

@@ -5,7 +5,7 @@
 namespace hcasim {
 
 // An earlier error is in the context already; a later one comes from the requester.
-process send_queue::pause(scheduled_qp& q, control_request& answer, ps t) {
+process send_queue::pause(scheduled_qp& q, send_queue_control& answer, ps t) {
   ++q.busy;
   context_request c;
   c.index = q.qpn;
@@ -24,7 +24,7 @@ process send_queue::pause(scheduled_qp& q, control_request& answer, ps t) {
   if (q.state.has(scheduled_qp_mark::paused) && !q.state.has(scheduled_qp_mark::draining)) tell_drained(q, t);
   // The caller may still be inside its request.
   co_await queue_.until(std::max(t, now() + ps(1)));
-  target_socket<control_request>::respond(answer, now());
+  target_socket<send_queue_control>::respond(answer, now());
   --q.busy;
   check_stopped(q);
 }

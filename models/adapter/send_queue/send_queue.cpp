@@ -324,27 +324,36 @@ void send_queue::note_cache() {
   cache_probe_.set(cache_.in_use(), now());
 }
 
-tlm::tlm_sync_enum send_queue::on_control(control_request& c, tlm::tlm_phase, ps& t) {
-  scheduled_qp& q = queues_.make(c.number);
-  if (c.op == control_op::stop) {
-    if (q.busy != 0) {
-      q.on(scheduled_qp_event::stop_later);
-      q.stopping = &c;
+tlm::tlm_sync_enum send_queue::on_control(send_queue_control& c, tlm::tlm_phase, ps& t) {
+  scheduled_qp& q = queues_.make(c.qpn);
+  switch (c.op) {
+    case send_queue_op::start:
+      q.on(scheduled_qp_event::start);
+      q.pi = q.ci = 0;
+      q.operation = 0;
+      break;
+    case send_queue_op::stop:
+      return stop(q, c) ? tlm::TLM_COMPLETED : tlm::TLM_ACCEPTED;
+    case send_queue_op::drain:
+      pause(q, c, t);
       return tlm::TLM_ACCEPTED;
-    }
-    q.on(scheduled_qp_event::stop_now);
-    check_stopped(q);
-  } else if (c.op == control_op::start) {
-    q.on(scheduled_qp_event::start);
-    q.pi = q.ci = 0;
-    q.operation = 0;
-  } else if (c.op == control_op::drain) {
-    pause(q, c, t);
-    return tlm::TLM_ACCEPTED;
-  } else {
-    resume(q, t);
+    case send_queue_op::resume:
+      resume(q, t);
+      break;
   }
   return tlm::TLM_COMPLETED;
+}
+
+// Returns whether the stop is answered at once.
+bool send_queue::stop(scheduled_qp& q, send_queue_control& c) {
+  if (q.busy != 0) {
+    q.on(scheduled_qp_event::stop_later);
+    q.stopping = &c;
+    return false;
+  }
+  q.on(scheduled_qp_event::stop_now);
+  check_stopped(q);
+  return true;
 }
 
 void send_queue::check_stopped(scheduled_qp& q) {
@@ -357,7 +366,7 @@ void send_queue::check_stopped(scheduled_qp& q) {
   note_cache();
   if (!q.stopping) return;
   q.on(scheduled_qp_event::left);
-  target_socket<control_request>::respond(*std::exchange(q.stopping, nullptr), now());
+  target_socket<send_queue_control>::respond(*std::exchange(q.stopping, nullptr), now());
 }
 
 }  // namespace hcasim

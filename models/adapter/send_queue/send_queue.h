@@ -34,8 +34,8 @@ namespace hcasim {
 class send_queue : public unit {
  public:
   target_socket<doorbell_ring> bells{"bells"};
-  target_socket<control_request> control{"control"};
-  target_socket<control_request> peer{"peer"};
+  target_socket<send_queue_control> control{"control"};
+  target_socket<send_queue_control> peer{"peer"};
   initiator_socket<context_request> qpc{"qpc"};
   initiator_socket<translate_request> walker{"walker"};
   initiator_socket<dma_request> dma{"dma"};
@@ -64,13 +64,13 @@ class send_queue : public unit {
     bool issuing = false;
     bool notify = false;  // of the drain, when it is over
     ps moved{0};          // last hand-over of a WQE, or first doorbell
-    control_request* stopping = nullptr;
+    send_queue_control* stopping = nullptr;
 
     void on(scheduled_qp_event e) { state = scheduled_qp_table.step(state, e); }
   };
 
   tlm::tlm_sync_enum on_doorbell(doorbell_ring& b, tlm::tlm_phase phase, ps& t);
-  tlm::tlm_sync_enum on_control(control_request& c, tlm::tlm_phase phase, ps& t);
+  tlm::tlm_sync_enum on_control(send_queue_control& c, tlm::tlm_phase phase, ps& t);
   bool take_blueflame(scheduled_qp& q, const doorbell_ring& b, ps t);
   void schedule(scheduled_qp& q, ps t);
   [[nodiscard]] std::uint32_t room_wanted(const scheduled_qp& q) const;
@@ -82,10 +82,11 @@ class send_queue : public unit {
   void note_cache();
   process change(scheduled_qp& q, work_request& w, ps t);
   void on_complete(work_request& w, ps t);
+  bool stop(scheduled_qp& q, send_queue_control& c);
   void check_stopped(scheduled_qp& q);
 
   // Pauses a queue and drains it (drain.cpp).
-  process pause(scheduled_qp& q, control_request& c, ps t);
+  process pause(scheduled_qp& q, send_queue_control& c, ps t);
   void resume(scheduled_qp& q, ps t);
   [[nodiscard]] static bool is_begun(const scheduled_qp& q);
   void check_drained(scheduled_qp& q, ps t);

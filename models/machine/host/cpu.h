@@ -11,6 +11,7 @@
 #include <span>
 
 #include "tlm/base/alarm.h"
+#include "tlm/base/delegate.h"
 #include "tlm/base/kernel.h"
 
 namespace hcasim {
@@ -19,7 +20,7 @@ class host;
 
 class cpu {
  public:
-  explicit cpu(host& h) : host_(h), alarm_({[](void* sleeper) { wake(static_cast<cpu*>(sleeper)->wake_); }, this}) {}
+  explicit cpu(host& h) : host_(h), alarm_(call<&cpu::on_alarm>(this)) {}
 
   cpu(const cpu&) = delete;
   cpu& operator=(const cpu&) = delete;
@@ -67,6 +68,8 @@ class cpu {
   host& host_;
   ps ahead_{0};
   ps spent_{0};
+  void on_alarm() { wake(wake_); }
+
   sc_core::sc_event wake_;
   alarm alarm_;
   bool interrupted_ = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <stdexcept>
 
 #include "tlm/base/border.h"
@@ -9,7 +10,7 @@
 namespace hcasim {
 namespace {
 
-void check(const pcie_config& c) {
+const pcie_config& checked(const pcie_config& c) {
   const auto power = [](std::uint64_t v) { return std::has_single_bit(v); };
   if (!power(c.mps) || !power(c.mrrs) || !power(c.rcb) || (c.completion_payload && !power(c.completion_payload)))
     throw std::invalid_argument("pcie: mps, mrrs, rcb and completion_payload must be powers of two");
@@ -18,60 +19,50 @@ void check(const pcie_config& c) {
     throw std::invalid_argument("pcie: completion_payload must lie between rcb and mps");
   if (c.posted_data * credit_bytes < c.mps || c.device_posted_data * credit_bytes < c.mps)
     throw std::invalid_argument("pcie: data credits must hold one TLP of mps");
+  return c;
 }
 
 }  // namespace
 
-pcie::lane::lane(const pcie_config& c, const char* up_name, const char* down_name)
-    : sockets(up_name, down_name),
-      posted_headers(c.posted_headers),
-      posted_data(c.posted_data),
-      nonposted_headers(c.nonposted_headers),
-      device_posted_headers(c.device_posted_headers),
-      device_posted_data(c.device_posted_data),
-      device_nonposted_headers(c.device_nonposted_headers),
-      completion_room(c.completion_bytes) {}
-
 pcie::pcie(const sc_core::sc_module_name& n, const pcie_config& config, unsigned devices)
-    : unit(n), config_(config), map_(config.memory_top) {
-  check(config);
-  rate_ = config.rate();
-  most_ = config.most_of_a_completion();
+    : unit(n),
+      config_(checked(config)),
+      map_(config.memory_top),
+      tree_(timing_),
+      bursts_(cpu),
+      delivery_(memory, interrupts, bursts_, completions_),
+      completions_(timing_, tree_, bursts_, requests_),
+      requests_(timing_, tree_, bursts_, delivery_) {
   cpu.register_nb_transport_fw(this, &pcie::from_host);
   cpu.register_transport_dbg(this, &pcie::host_debug);
   memory.register_nb_transport_bw(this, &pcie::backward);
   interrupts.register_nb_transport_bw(this, &pcie::backward);
   for (unsigned i = 0; i < devices; ++i) {
-    const std::string base = "device" + std::to_string(i);
-    lanes_.push_back(std::make_unique<lane>(config, (base + "_up").c_str(), (base + "_down").c_str()));
-    lanes_.back()->owner = this;
-    port& p = lanes_.back()->sockets;
+    devices_.push_back(std::make_unique<pcie_device>(timing_, i));
+    pcie_port& p = devices_.back()->sockets;
     p.up.register_nb_transport_fw(this, &pcie::from_device, static_cast<int>(i));
     p.up.register_transport_dbg(this, &pcie::device_debug, static_cast<int>(i));
     p.down.register_nb_transport_bw(this, &pcie::device_backward, static_cast<int>(i));
     own(p.up);
     own(p.down);
-    describe(i);
+    devices_.back()->list(stats_, signals_);
   }
   own(cpu);
   own(memory);
   own(interrupts);
-  if (config.has_switch) {
-    describe_direction("root_up", root_up_);
-    describe_direction("root_down", root_down_);
-  }
-  stats_.add("mmio_writes", "1", "register writes by host software", mmio_writes_);
-  stats_.add("mmio_reads", "1", "register reads by host software", mmio_reads_);
+  tree_.list(stats_, signals_);
+  stats_.add("mmio_writes", "1", "register writes by host software", requests_.mmio_writes);
+  stats_.add("mmio_reads", "1", "register reads by host software", requests_.mmio_reads);
   stats_.add("mmio_errors", "1", "register accesses to no device", mmio_errors_);
 }
 
 pcie::~pcie() = default;
 
 void pcie::end_of_elaboration() {
-  memory_abroad_ = leads_abroad(memory);
-  for (const auto& l : lanes_) {
-    l->up_abroad = leads_abroad(l->sockets.up);
-    l->down_abroad = leads_abroad(l->sockets.down);
+  delivery_.learn_borders();
+  for (const auto& d : devices_) {
+    d->up_abroad = leads_abroad(d->sockets.up);
+    d->down_abroad = leads_abroad(d->sockets.down);
   }
 }
 
@@ -80,62 +71,41 @@ void pcie::map_bar(unsigned device, std::uint64_t base, std::uint64_t size, std:
     throw std::invalid_argument("pcie: a BAR is empty, overlaps another one or has no device");
 }
 
-// ---- from the initiators
+pcie_route pcie::to_requester(std::uint16_t requester) const {
+  for (unsigned i = 0; i < devices(); ++i) {
+    if (devices_[i]->requester == requester) return {pcie_place::device, i, 0};
+  }
+  return {};
+}
 
-pcie::burst& pcie::begin_burst(tlm::tlm_generic_payload& p, const pcie_extension* extension, unsigned source,
-                               const pcie_route& r, ps t) {
-  burst& b = bursts_.get();
-  b.owner = this;
-  b.next = nullptr;
-  b.route = r;
-  b.source = source;
-  b.read = p.is_read();
-  b.relaxed = extension && extension->relaxed_ordering;
-  b.address = p.get_address();
-  b.bytes = p.get_data_length();
-  b.empty = b.bytes == 0 && extension && extension->message != pcie_message::none;
-  b.begun = t;
-  b.fate = pcie_fate::ordinary;
-  b.get_on(p);
+pcie_burst& pcie::begin(tlm::tlm_generic_payload& p, const pcie_extension* extension, pcie_device* from, const pcie_route& r,
+                        ps t) {
+  pcie_burst& b = bursts_.begin(p, extension, from, t);
+  b.place = r.place;
+  b.to = target(r);
+  b.offset = r.offset;
   return b;
 }
 
 tlm::tlm_sync_enum pcie::from_device(int i, tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
   if (phase != tlm::BEGIN_REQ) return tlm::TLM_COMPLETED;
-  const auto source = static_cast<unsigned>(i);
   const ps t = std::max(from_delay(delay), now());
-  lane& l = *lanes_[source];
+  pcie_device& d = *devices_[static_cast<unsigned>(i)];
   const pcie_extension* extension = p.get_extension<pcie_extension>();
   const bool message = extension && extension->message != pcie_message::none;
   const pcie_route route = message ? pcie_route{pcie_place::memory, 0, p.get_address()}
                                    : map_.of_device(p.get_address(), p.get_data_length(), p.is_write());
-  burst& b = begin_burst(p, extension, source, route, t);
-  if (b.route.place == pcie_place::nowhere) ++l.unreachable;
-  if (b.route.place == pcie_place::device) ++l.peer_bursts;
-  if (b.route.place == pcie_place::interrupts) ++l.messages;
+  pcie_burst& b = begin(p, extension, &d, route, t);
+  if (b.place == pcie_place::nowhere) ++d.unreachable;
+  if (b.place == pcie_place::device) ++d.peer_bursts;
+  if (b.place == pcie_place::interrupts) ++d.messages;
   phase = tlm::END_REQ;
   if (t > now()) {
-    later<&pcie::enter>(b, t);
+    take_step<&pcie_requests::enter>(queue_, &requests_, b, t);
   } else {
-    enter(b);
+    requests_.enter(b);
   }
   return tlm::TLM_UPDATED;
-}
-
-void pcie::enter(burst& b) {
-  lane& l = *lanes_[b.source];
-  if (l.disturbed && disturb(l, b)) [[unlikely]] {
-    return refuse(b);
-  }
-  if (!b.read) return send_write(b);
-  const bool room =
-      config_.completion_bytes == 0 || l.outstanding_bytes == 0 || l.outstanding_bytes + b.bytes <= config_.completion_bytes;
-  if (room && !l.waiting) return send_read(b);
-  ++l.completion_stalls;
-  (l.waiting ? l.waiting_last->next : l.waiting) = &b;
-  l.waiting_last = &b;
-  l.waiting_reads.add(1, now());
-  l.waiting_probe.set(l.waiting_reads.value(), now());
 }
 
 tlm::tlm_sync_enum pcie::from_host(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
@@ -143,182 +113,126 @@ tlm::tlm_sync_enum pcie::from_host(tlm::tlm_generic_payload& p, tlm::tlm_phase& 
   const pcie_extension* extension = p.get_extension<pcie_extension>();
   const bool message = extension && extension->message != pcie_message::none;
   const pcie_route r = message ? to_requester(extension->requester) : map_.of_cpu(p.get_address(), p.get_data_length());
-  if (r.place != pcie_place::device || lanes_[r.device]->down_now) {
-    if (const auto answer = config_access(p)) {
-      const lane& l = *lanes_[answer->device];
-      if (l.memory_writes == l.memory_writes_done) {
-        delay += to_sc(answer->way);
-        return tlm::TLM_COMPLETED;
-      }
-      burst& b = begin_burst(p, nullptr, from_cpu, {pcie_place::device, answer->device, 0}, now());
-      b.behind = l.memory_writes;
-      later<&pcie::answer_software>(b, std::max(from_delay(delay), now()) + answer->way);
-      phase = tlm::END_REQ;
-      return tlm::TLM_UPDATED;
-    }
+  const pcie_device* const to = target(r);
+  if (!to || !to->function.link_up()) {
+    if (const auto answer = config_access(p)) return from_registers(*answer, p, phase, delay);
     ++mmio_errors_;
     delay += to_sc(2 * config_.root_mmio_latency);
     p.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
     return tlm::TLM_COMPLETED;
   }
   const ps t = std::max(from_delay(delay), now());
-  later<&pcie::send_mmio>(begin_burst(p, extension, from_cpu, r, t), t + config_.root_mmio_latency);
+  take_step<&pcie_requests::send_mmio>(queue_, &requests_, begin(p, extension, nullptr, r, t), t + config_.root_mmio_latency);
   phase = tlm::END_REQ;
   return tlm::TLM_UPDATED;
 }
 
-pcie_route pcie::to_requester(std::uint16_t requester) const {
-  for (unsigned i = 0; i < devices(); ++i) {
-    if (lanes_[i]->requester == requester) return {pcie_place::device, i, 0};
+// The answer pushes the device's writes before it, as any completion does [PCIe ordering rules].
+tlm::tlm_sync_enum pcie::from_registers(const config_answer& a, tlm::tlm_generic_payload& p, tlm::tlm_phase& phase,
+                                        sc_core::sc_time& delay) {
+  const pushed_writes& pushed = a.device.pushed;
+  if (pushed.all_done()) {
+    delay += to_sc(a.way);
+    return tlm::TLM_COMPLETED;
   }
-  return {};
+  pcie_burst& b = begin(p, nullptr, nullptr, {pcie_place::device, a.device.number, 0}, now());
+  b.behind = pushed.begun();
+  const ps t = std::max(from_delay(delay), now()) + a.way;
+  take_step<&pcie_completions::answer_software>(queue_, &completions_, b, t);
+  phase = tlm::END_REQ;
+  return tlm::TLM_UPDATED;
 }
 
-// ---- the links
-
-// A message without data is a header. Unlike in the specification, it takes a data credit.
-tlp_shape pcie::shape_of_write(const burst& b, std::uint64_t mps) {
-  return b.empty ? tlp_shape{1, 0, 1} : split_write(b.address, b.bytes, mps);
-}
-
-ps pcie::wire_time(const tlp_shape& shape, std::uint64_t header) const {
-  return rate_.time_for(shape.payload + shape.tlps * header);
-}
-
-pcie::stream pcie::book(direction& d, ps t, const tlp_shape& shape, std::uint64_t header) {
-  const ps work = wire_time(shape, header);
-  const bool again = (d.garbled | d.unacknowledged) != 0;
-  const link_schedule::span s = again ? replay(d, t, work) : d.link.book(t, work, now());
-  d.tlps += shape.tlps;
-  d.header_bytes += shape.tlps * header;
-  d.payload_bytes += shape.payload;
-  d.busy.set(1, s.begin);
-  d.busy.set(0, s.end);
-  return {s.begin, s.end, work / static_cast<std::int64_t>(shape.tlps)};
-}
-
-// The next link takes every TLP whole before it goes on, but a burst streams through.
-pcie::stream pcie::cross(direction& d, const stream& in, ps latency, const tlp_shape& shape, std::uint64_t header) {
-  stream out = book(d, in.begin + in.each + latency, shape, header);
-  out.end = std::max(out.end, in.end + latency + out.each);
-  return out;
-}
-
-void pcie::count_stall(lane& l, ps wanted, ps start) {
-  if (start <= wanted) return;
-  ++l.credit_stalls;
-  l.credit_stall_time.add(start - wanted);
-}
-
-pcie::stream pcie::write_stream(lane& l, ps t, const tlp_shape& shape) {
-  const auto n = static_cast<std::int64_t>(shape.tlps);
-  const ps each = wire_time(shape, config_.request_header) / n;
-  const ps round = each + config_.link_latency + config_.credit_latency;
-  const std::uint64_t units = ceil_div(shape.units, shape.tlps);
-  // A burst of more TLPs than credits goes as fast as its own credits come back.
-  const std::uint64_t window = std::min(l.posted_headers.total(), l.posted_data.total() / units);
-  const ps interval = window < shape.tlps ? std::max(each, round / static_cast<std::int64_t>(window)) : each;
-  const credit_loop::grant header = l.posted_headers.take(t, shape.tlps, 1, interval);
-  const credit_loop::grant data = l.posted_data.take(header.start, shape.tlps, units, interval);
-  count_stall(l, t, data.start);
-  stream s = book(l.up, data.start, shape, config_.request_header);
-  s.end = std::max(s.end, s.begin + interval * n);
-  const ps pace = (s.end - s.begin) / n;
-  const auto back = [&](std::uint64_t tlps) { return s.begin + round + pace * static_cast<std::int64_t>(shape.tlps - tlps); };
-  l.posted_headers.give(back(header.tlps), pace, header.tlps, 1);
-  l.posted_data.give(back(data.tlps), pace, data.tlps, units);
-  if (l.credits_probe.watched()) l.credits_probe.set(l.posted_headers.free_at(s.begin), s.begin);
-  return s;
-}
-
-pcie::stream pcie::up_to_root(const stream& s, const tlp_shape& shape, std::uint64_t header) {
-  return config_.has_switch ? cross(root_up_, s, config_.link_latency + config_.switch_latency, shape, header) : s;
-}
-
-pcie::stream pcie::down_from_root(lane& l, const stream& s, const tlp_shape& shape, std::uint64_t header) {
-  return config_.has_switch ? cross(l.down, s, config_.link_latency + config_.switch_latency, shape, header) : s;
-}
-
-// Returns when the last TLP has reached the peer, coming from another device's link.
-ps pcie::to_peer(lane& l, const stream& s, const tlp_shape& shape, std::uint64_t header) {
-  const ps hop = config_.link_latency + (config_.has_switch ? config_.switch_latency : config_.root_forward_latency);
-  return cross(l.down, s, hop, shape, header).end + config_.link_latency;
-}
-
-void pcie::send_write(burst& b) {
-  const ps t = now();
-  lane& l = *lanes_[b.source];
-  ++l.writes;
-  l.writes_in_flight.add(1, t);
-  const tlp_shape shape = shape_of_write(b, config_.mps);
-  const stream s = write_stream(l, b.relaxed ? t : std::max(t, l.posted_end), shape);
-  l.posted_end = std::max(l.posted_end, s.end);
-  ps land;
-  if (b.route.place == pcie_place::device) {
-    land = to_peer(*lanes_[b.route.device], s, shape, config_.request_header);
-  } else {
-    const stream at_root = up_to_root(s, shape, config_.request_header);
-    land = at_root.end + config_.link_latency + config_.root_write_latency;
+std::optional<pcie::config_answer> pcie::config_access(tlm::tlm_generic_payload& p) {
+  const std::uint64_t at = p.get_address() - PCI_CONFIG_WINDOW;
+  const unsigned bytes = p.get_data_length();
+  const auto offset = static_cast<std::uint32_t>(at % PCI_CONFIG_BYTES);
+  if (p.get_address() < PCI_CONFIG_WINDOW || at >= devices() * PCI_CONFIG_BYTES || (bytes != 4 && bytes != 8) ||
+      offset % 4 != 0)
+    return std::nullopt;
+  pcie_device& d = *devices_[at / PCI_CONFIG_BYTES];
+  if (!d.function.link_up()) return std::nullopt;
+  const ps way = 2 * (config_.root_mmio_latency + config_.link_latency + (config_.has_switch ? config_.switch_latency : 0_ps));
+  for (unsigned i = 0; i < bytes / 4; ++i) {
+    std::uint32_t word = 0;
+    if (p.is_write()) {
+      std::memcpy(&word, p.get_data_ptr() + std::size_t{i} * 4, sizeof word);
+      d.function.write(offset + i * 4, word);
+    } else {
+      word = d.function.read(offset + i * 4);
+      std::memcpy(p.get_data_ptr() + std::size_t{i} * 4, &word, sizeof word);
+    }
   }
-  if (!b.relaxed) {
-    land = std::max(land, l.landed);
-    l.memory_writes += b.route.place == pcie_place::memory;
-  }
-  l.landed = std::max(l.landed, land);
-  later<&pcie::arrive>(b, land);
+  p.set_response_status(tlm::TLM_OK_RESPONSE);
+  return config_answer{d, std::max(way, d.landed - now())};
 }
 
-void pcie::send_read(burst& b) {
-  const ps t = now();
-  lane& l = *lanes_[b.source];
-  ++l.reads;
-  l.outstanding_bytes += b.bytes;
-  l.completion_room.add(static_cast<std::int64_t>(b.bytes), t);
-  l.outstanding.add(1, t);
-  l.outstanding_probe.set(l.outstanding.value(), t);
-  const tlp_shape shape = split_read(b.address, b.bytes, config_.mrrs);
-  const ps each = wire_time(shape, config_.request_header) / static_cast<std::int64_t>(shape.tlps);
-  const ps wanted = std::max(t, l.posted_end);
-  const credit_loop::grant credit = l.nonposted_headers.take(wanted, shape.tlps, 1, each);
-  count_stall(l, wanted, credit.start);
-  const stream s = book(l.up, credit.start, shape, config_.request_header);
-  const ps pace = std::max((s.end - s.begin) / static_cast<std::int64_t>(shape.tlps), each);
-  const ps back = s.begin + s.each + config_.link_latency + config_.credit_latency;
-  l.nonposted_headers.give(back + pace * static_cast<std::int64_t>(shape.tlps - credit.tlps), pace, credit.tlps, 1);
-  // The data of the first request is on its way back while the others still arrive.
-  ps at;
-  if (b.route.place == pcie_place::device) {
-    at = to_peer(*lanes_[b.route.device], s, shape, config_.request_header);
-  } else {
-    const stream at_root = up_to_root(s, shape, config_.request_header);
-    at = at_root.begin + at_root.each + config_.link_latency + config_.root_read_latency;
-  }
-  later<&pcie::arrive>(b, std::max(at, l.landed));
+tlm::tlm_sync_enum pcie::backward(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
+  if (phase != tlm::BEGIN_RESP) return tlm::TLM_ACCEPTED;
+  delivery_.on_answer(*p.get_extension<pcie_burst>(), from_delay(delay));
+  return tlm::TLM_COMPLETED;
 }
 
-void pcie::send_mmio(burst& b) {
-  lane& l = *lanes_[b.route.device];
-  ++(b.read ? mmio_reads_ : mmio_writes_);
-  const tlp_shape shape = b.read ? split_read(b.address, b.bytes, combining_line) : shape_of_write(b, combining_line);
-  const ps each = wire_time(shape, config_.request_header) / static_cast<std::int64_t>(shape.tlps);
-  const ps wanted = std::max(now(), l.down_posted_end);
-  credit_loop& headers = b.read ? l.device_nonposted_headers : l.device_posted_headers;
-  const credit_loop::grant header = headers.take(wanted, shape.tlps, 1, each);
-  credit_loop::grant data = header;
-  const std::uint64_t units = ceil_div(shape.units, shape.tlps);
-  if (!b.read) data = l.device_posted_data.take(header.start, shape.tlps, units, each);
-  count_stall(l, wanted, data.start);
-  const stream first = book(config_.has_switch ? root_down_ : l.down, data.start, shape, config_.request_header);
-  if (!b.read) l.down_posted_end = std::max(l.down_posted_end, first.end);
-  const stream s = down_from_root(l, first, shape, config_.request_header);
-  const ps pace = (s.end - s.begin) / static_cast<std::int64_t>(shape.tlps);
-  const ps back = s.begin + s.each + config_.link_latency + config_.credit_latency;
-  headers.give(back + pace * static_cast<std::int64_t>(shape.tlps - header.tlps), pace, header.tlps, 1);
-  if (!b.read)
-    l.device_posted_data.give(back + pace * static_cast<std::int64_t>(shape.tlps - data.tlps), pace, data.tlps, units);
-  const ps arrival = std::max(s.end + config_.link_latency, l.down_arrived);
-  if (!b.read) l.down_arrived = arrival;
-  later<&pcie::arrive>(b, arrival);
+tlm::tlm_sync_enum pcie::device_backward(int, tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
+  return backward(p, phase, delay);
+}
+
+unsigned pcie::device_debug(int, tlm::tlm_generic_payload& p) {
+  const pcie_route r = map_.of_device(p.get_address(), p.get_data_length(), p.is_write());
+  return delivery_.debug(r.place, target(r), r.offset, p);
+}
+
+unsigned pcie::host_debug(tlm::tlm_generic_payload& p) {
+  const pcie_route r = map_.of_cpu(p.get_address(), p.get_data_length());
+  return delivery_.debug(r.place, target(r), r.offset, p);
+}
+
+void pcie::inject(std::size_t kind, const fault_request& r) {
+  pcie_device& d = *devices_.front();
+  const auto bursts = static_cast<std::uint32_t>(r.count);
+  const std::string_view name = pcie_fault_kinds.at(kind).name;
+  if (name == "function_reset") return d.function.write(PCI_EXPRESS_CONTROL, PCI_FUNCTION_RESET);
+  if (name == "receiver_error") return d.down.garble(bursts);
+  if (name == "replay_timeout") return d.up.lose_acknowledges(bursts);
+  if (name != "surprise_removal") return d.function.ask(static_cast<pcie_fate>(kind + 1), r.count);
+  // Nothing of the device gets through until the link is up again; outstanding accesses are lost. The device has lost its
+  // power, and begins as after a reset.
+  d.function.lose_link();
+  bursts_.contain(d);
+  if (d.function.reset.run) d.function.reset();
+  queue_.at(now() + (r.length > 0_ps ? r.length : config_.retraining), call<&pcie_function::link_is_back>(&d.function));
+}
+
+void pcie::withdraw() {
+  pcie_device& d = *devices_.front();
+  d.function.withdraw();
+  d.up.withdraw();
+  d.down.withdraw();
+}
+
+bit_rate pcie::write_limit(std::uint64_t address, std::uint64_t bytes) const {
+  const ps t = timing_.wire_time(split_write(address, bytes, config_.mps), config_.request_header);
+  return {static_cast<double>(bytes) * 8e12 / static_cast<double>(t.count())};
+}
+
+bit_rate pcie::read_limit(std::uint64_t address, std::uint64_t bytes) const {
+  const ps up = timing_.wire_time(split_read(address, bytes, config_.mrrs), config_.request_header);
+  const ps down = timing_.wire_time(split_completions(address, bytes, config_.mrrs, config_.rcb, timing_.completion_payload),
+                                    config_.completion_header);
+  return {static_cast<double>(bytes) * 8e12 / static_cast<double>(std::max(up, down).count())};
+}
+
+void pcie::list_waiting(waiting_list& list) const {
+  bursts_.each([&](const pcie_burst& b) {
+    const std::string from = b.from ? "device " + std::to_string(b.from->number) : "software";
+    std::string to = nearest("host");
+    if (b.to) to = b.to->number == 0 ? nearest("hca") : nearest(("peer" + std::to_string(b.to->number - 1)).c_str());
+    list.add({.kind = b.from ? (b.read ? "PCIe read" : "PCIe write") : (b.read ? "register read" : "register write"),
+              .text = std::to_string(b.bytes) + " B at " + hex_text(b.address) + ", from " + from,
+              .since = b.begun,
+              .at = spot(from),
+              .waits_for = {to, nearest("iommu")}});
+  });
 }
 
 }  // namespace hcasim

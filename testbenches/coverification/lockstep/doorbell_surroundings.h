@@ -35,7 +35,7 @@ namespace hcasim::lockstep {
 class doorbell_surroundings : public unit {
  public:
   tlm_utils::simple_initiator_socket<doorbell_surroundings, 64> mmio{"mmio"};
-  initiator_socket<control_request> firmware{"firmware"};
+  initiator_socket<doorbell_control> firmware{"firmware"};
   target_socket<context_request> qpc{"qpc"};
   target_socket<dma_request> dma{"dma"};
   target_socket<doorbell_ring> send{"send"};
@@ -107,10 +107,9 @@ class doorbell_surroundings : public unit {
   void start_of_simulation() override {
     for (const item& i : stream_) {
       const write_fields f = unpack_write(i);
-      if (rings_qp(f.kind) && f.number <= 0xffffff && owned_.insert(f.number).second)
-        begin(control_op::start, f.number, f.page);
+      if (rings_qp(f.kind) && f.number <= 0xffffff && owned_.insert(f.number).second) begin(false, f.number, f.page);
       const std::uint32_t cqn = f.number & 0xffffff;
-      if (f.kind == write_kind::cq && owned_cqs_.insert(cqn).second) begin(control_op::set_cq, cqn, f.page);
+      if (f.kind == write_kind::cq && owned_cqs_.insert(cqn).second) begin(true, cqn, f.page);
     }
     arm(clock_.cycles(1));
   }
@@ -164,9 +163,9 @@ class doorbell_surroundings : public unit {
     q.fails = i[2] >> 48 & 1;
     q.record.sq_pi = q.record.rq_pi = first;
   }
-  void begin(control_op op, std::uint32_t number, std::uint32_t page) {
-    control_request c;
-    c.op = op;
+  void begin(bool of_cq, std::uint32_t number, std::uint32_t page) {
+    doorbell_control c;
+    c.of_cq = of_cq;
     c.open = true;
     c.number = number;
     c.uar = page;

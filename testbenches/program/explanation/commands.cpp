@@ -147,7 +147,12 @@ void command_follower::end_of_elaboration() {
   listen<key_request>();
   listen<window_request>();
   listen<translate_request>();
-  listen<control_request>();
+  listen<doorbell_control>();
+  listen<send_queue_control>();
+  listen<requester_control>();
+  listen<responder_control>();
+  listen<completion_control>();
+  listen<page_answer>();
 }
 
 void command_follower::finish(following& a, ps end) {

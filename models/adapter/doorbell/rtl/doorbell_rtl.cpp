@@ -5,6 +5,7 @@
 
 #include "firmware/abi/context.h"
 #include "models/adapter/doorbell/doorbell_rules.h"
+#include "tlm/base/delegate.h"
 
 namespace hcasim {
 namespace {
@@ -66,10 +67,8 @@ doorbell_rtl::doorbell_rtl(const sc_core::sc_module_name& name, const doorbell_c
   note_.on_transfer = [this](const rtl::payload& p, std::uint64_t, ps t) { note(p, t); };
   qp_rsp_.on_transfer = rec_rsp_.on_transfer = [this](const rtl::payload&, std::uint64_t, ps) { await(-1); };
 
-  context_.on_response = [](void* self, transaction&, ps t) { static_cast<doorbell_rtl*>(self)->found_qp(t); };
-  context_.context = this;
-  read_.on_response = [](void* self, transaction&, ps t) { static_cast<doorbell_rtl*>(self)->found_record(t); };
-  read_.context = this;
+  call_on_response<&doorbell_rtl::found_qp>(context_, this);
+  call_on_response<&doorbell_rtl::found_record>(read_, this);
   read_.source = dma_source::doorbell_record;
   read_.bytes = sizeof read_.record;
   read_.data = reinterpret_cast<std::byte*>(&read_.record);

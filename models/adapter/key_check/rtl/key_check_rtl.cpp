@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "models/adapter/protection/judge.h"
+#include "tlm/base/delegate.h"
 
 namespace hcasim {
 namespace {
@@ -40,11 +41,7 @@ key_check_rtl::key_check_rtl(const sc_core::sc_module_name& name, const key_chec
       l->self = this;
       l->slot = i;
       l->of_mrc = l == &mrc_lines_[i];
-      l->on_response = [](void* context, transaction&, ps t) {
-        line& came_in = *static_cast<line*>(context);
-        came_in.self->on_response(came_in, t);
-      };
-      l->context = l;
+      call_on_response<&line::self, &key_check_rtl::on_response>(*l, *l);
     }
   }
   local.on<&key_check_rtl::handle>(this);
