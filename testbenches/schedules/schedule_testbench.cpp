@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <fstream>
 #include <map>
 
 #include <fmt/format.h>
 
+#include "testbenches/kit/latency_histogram.h"
 #include "testbenches/program/execution/testbench.h"
 #include "testbenches/schedules/collectives.h"
 #include "testbenches/schedules/flow_list.h"
@@ -171,34 +171,30 @@ class schedule_testbench final : public testbench {
   }
   // The time of a flow is from its start to the end of its receive, in the last time.
   void report_flows(hcasim::result& out, const sch::run_result& r) const {
-    std::map<std::uint64_t, std::vector<double>> by_size;  // key: smallest size of the row
-    std::vector<double> all;
-    std::map<std::uint32_t, double> start;
+    std::map<std::uint64_t, kit::latency_histogram> by_size;  // key: smallest size of the row
+    kit::latency_histogram all;
+    std::map<std::uint32_t, ps> start;
     for (const auto& rank : schedule_.ranks) {
       for (const auto& o : rank.operations) {
-        if (o.what == sch::action::send) start[o.tag] = to_us(o.time);
+        if (o.what == sch::action::send) start[o.tag] = o.time;
       }
     }
     for (std::size_t rank = 0; rank < r.ranks.size(); ++rank) {
       const auto& operations = schedule_.ranks[rank].operations;
       for (std::size_t i = 0; i < operations.size(); ++i) {
         if (operations[i].what != sch::action::receive) continue;
-        const double took = to_us(r.ranks[rank].times[i].ended - r.began) - start.at(operations[i].tag);
-        all.push_back(took);
-        by_size[std::bit_floor(operations[i].bytes)].push_back(took);
+        const ps took = r.ranks[rank].times[i].ended - r.began - start.at(operations[i].tag);
+        all.add(took);
+        by_size[std::bit_floor(operations[i].bytes)].add(took);
       }
     }
-    out.figure("flows", static_cast<double>(all.size()), "", "of one time");
-    out.figure("flow_time_p50", percentile(all, 50), "us", "from its start to the end of its receive");
-    out.figure("flow_time_p99", percentile(all, 99), "us", "");
-    out.figure("flow_time_max", percentile(all, 100), "us", "");
+    out.figure("flows", static_cast<double>(all.count()), "", "of one time");
+    out.figure("flow_time_p50", all.percentile(0.5) / 1e6, "us", "from its start to the end of its receive");
+    out.figure("flow_time_p99", all.percentile(0.99) / 1e6, "us", "");
+    out.figure("flow_time_max", all.most() / 1e6, "us", "");
     table& t = out.table("flows by size", {{"from", "B"}, {"flows"}, {"p50", "us"}, {"p99", "us"}, {"max", "us"}});
-    for (auto& [size, times] : by_size)
-      t.row(size, times.size(), percentile(times, 50), percentile(times, 99), percentile(times, 100));
-  }
-  static double percentile(std::vector<double>& v, double p) {
-    std::sort(v.begin(), v.end());
-    return v[static_cast<std::size_t>(std::ceil(p / 100 * static_cast<double>(v.size()))) - 1];
+    for (const auto& [size, times] : by_size)
+      t.row(size, times.count(), times.percentile(0.5) / 1e6, times.percentile(0.99) / 1e6, times.most() / 1e6);
   }
   static void totals(hcasim::result& out, const sch::run_result& r) {
     std::uint64_t messages = 0;

@@ -163,6 +163,69 @@ TEST_F(traffic_description, a_thread_sleeps_once_for_each_event) {
   EXPECT_LT(run_with("--set 'traffic.flows.writes.size=4 KiB' --set 'link.rate=100 Gb/s'"), 0.2);
 }
 
+const json& table_of(const json& result, const std::string& title) {
+  for (const json& t : result["tables"]) {
+    if (t["title"] == title) return t["rows"];
+  }
+  ADD_FAILURE() << "there is no table " << title;
+  return result["tables"][0]["rows"];
+}
+
+// A thread of an open loop that sleeps for events posts at the times of its arrivals, and learns of completions later.
+TEST_F(traffic_description, a_thread_with_arrivals_may_sleep_for_events) {
+  file("    f: {from: clients, to: servers, pattern: incast, write: 1, size: 64 B, rate: 3e5, arrivals: periodic}\n");
+  const auto median = [](const std::string& wait) {
+    const outcome o = run("t.yaml --set traffic.measure=400us --set traffic.flows.f.wait=" + wait);
+    EXPECT_EQ(o.status, 0) << o.text;
+    const json r = result();
+    EXPECT_NEAR(r["figures"]["message_rate"]["value"].get<double>(), 0.3, 0.02);
+    EXPECT_EQ(r["statistics"]["system.node0.host"]["system_calls"]["value"].get<double>() > 50, wait == "events");
+    return r["figures"]["p50"]["value"].get<double>();
+  };
+  EXPECT_GT(median("events"), median("polling") + 1);
+}
+
+TEST_F(traffic_description, a_phase_begins_when_all_flows_before_have_ended) {
+  std::ofstream("t.yaml") << "testbench: traffic\ntraffic:\n  groups: {a: 0-1, b: 2}\n  flows:\n"
+                             "    scatter: {from: b, to: a, pattern: outcast, write: 1, size: 4 KiB, messages: 300}\n"
+                             "    gather: {from: a, to: b, pattern: incast, read: 1, messages: 200, phase: 2}\n"
+                             "    others: {from: a, to: a, pattern: ring, send: 1, messages: 40, phase: 2, start: 2 us}\n"
+                             "  warm_up: 0 us\n  measure: never\n";
+  ASSERT_EQ(run("t.yaml").status, 0);
+  const json phases = table_of(result(), "phases");
+  ASSERT_EQ(phases.size(), 2U);
+  EXPECT_EQ(phases[0][1], 0);
+  EXPECT_GE(phases[1][1], phases[0][2]) << "the last completion of phase 1 begins phase 2";
+  EXPECT_LT(phases[1][1].get<double>(), phases[0][2].get<double>() + 0.1);
+  EXPECT_EQ(phases[0][4], 300);
+  EXPECT_EQ(phases[1][4], 240);
+  EXPECT_GT(result()["figures"]["overlap"]["value"], 0.5);
+  const outcome early = run("t.yaml --set traffic.measure=20us");
+  EXPECT_EQ(early.status, 1);
+  EXPECT_NE(
+      early.text.find("flow gather: the measured time ended before phase 2 began; raise measure, or write measure: never"),
+      std::string::npos)
+      << early.text;
+}
+
+// The latencies of a group are its hosts'. A host without posts has no latency.
+TEST_F(traffic_description, groups_and_hosts_have_latencies_of_their_own) {
+  file(
+      "    near: {from: clients, to: servers, pattern: incast, write: 1, size: 64 B}\n"
+      "    back: {from: servers, to: clients, pattern: outcast, read: 1, size: 16 KiB}\n");
+  ASSERT_EQ(run("t.yaml").status, 0);
+  const json all = result();
+  const json& flows = table_of(all, "latency");
+  const json& groups = table_of(all, "groups and hosts");
+  ASSERT_EQ(groups.size(), 6U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    for (std::size_t k = 0; k < 6; ++k) EXPECT_EQ(groups[i][5 + k], flows[i][3 + k]) << groups[i] << flows[i];
+  }
+  EXPECT_EQ(groups[5][0], "node3");
+  EXPECT_EQ(groups[5][8], groups[1][8]) << "the group servers has one host";
+  EXPECT_LE(groups[2][10], groups[0][10]) << "no message of a host is later than the latest of its group";
+}
+
 TEST_F(traffic_description, every_question_is_a_study) {
   std::size_t questions = 0;
   for (const auto& e : fs::directory_iterator(fs::path(places::source) / "testbenches/studies/questions")) {

@@ -14,18 +14,11 @@ using namespace kit;  // NOLINT(google-build-using-namespace): verbs
 
 constexpr std::int64_t told_steps = 50;  // of the traffic's time
 constexpr ps told_every = 20_us;         // when the traffic has no end
-// The adapter reads software's consumer index whenever it believes the CQ full. With so much room it seldom does.
-constexpr std::uint32_t cq_room = 1023;
-constexpr std::uint64_t largest_cq = 1 << 22;
 constexpr std::uint32_t largest_receive_queue = 4096;
 constexpr std::uint64_t datagram_header = 40;  // before the payload of a receive of UD
 
 page_policy pages_of(const flow_options& o) {
   return o.page == 1_GiB ? page_policy::huge_1g : o.page == 2_MiB ? page_policy::huge_2m : page_policy::scattered;
-}
-
-int rights_of(const flow_options& o) {
-  return o.memory == target_memory::on_demand ? (all_rights & ~IBV_ACCESS_MW_BIND) | IBV_ACCESS_ON_DEMAND : all_rights;
 }
 
 bool is_source(const planned_flow& f, std::size_t host) {
@@ -41,19 +34,13 @@ void sleep_until(cpu& c, ps t) {
   c.sync();
 }
 
-ibv_cq* source_queue(process_context& p, const planned_flow& f, std::size_t qps) {
+// Makes the CQs of a posting thread with so many QPs.
+thread_queues source_queues(process_context& p, const planned_flow& f, std::size_t qps) {
   const flow_options& o = f.options;
+  const std::size_t count = o.cqs == queue_use::own ? qps : 1;
   // Each message completes once, and its key arrives once.
-  const std::uint64_t most = o.outstanding != 0 ? o.outstanding : std::uint64_t{f.requests()} * qps;
-  ibv_comp_channel* const channel = o.wait == waiting::events ? made(ibv_create_comp_channel(p.c, p.context)) : nullptr;
-  const auto entries = static_cast<int>(std::min(most + cq_room, largest_cq));
-  ibv_cq* const cq = made(ibv_create_cq(p.c, p.context, entries, nullptr, channel, 0));
-  if (o.moderation_count != 0 || o.moderation_time != 0) {
-    ibv_modify_cq_attr attr{IBV_CQ_ATTR_MODERATE,
-                            {static_cast<std::uint16_t>(o.moderation_count), static_cast<std::uint16_t>(o.moderation_time)}};
-    if (ibv_modify_cq(p.c, cq, &attr) != 0) throw std::runtime_error("the adapter does not take the moderation of events");
-  }
-  return cq;
+  const std::uint64_t most = o.outstanding != 0 ? o.outstanding : std::uint64_t{f.requests()} * qps / count;
+  return {p, count, most, {o.wait, o.moderation_count, o.moderation_time}};
 }
 
 }  // namespace
@@ -78,10 +65,13 @@ engine::engine(hcasim::system& s, plan p, std::uint64_t seed, measured_parts par
       parts_(std::move(parts)),
       on_step_(std::move(on_step)),
       flows_(plan_.flows.size()),
-      all_made_(plan_.hosts) {
+      all_made_(plan_.hosts),
+      phase_begins_(plan_.phases(), never) {
   for (std::size_t i = 0; i < plan_.flows.size(); ++i) {
     const planned_flow& f = plan_.flows[i];
-    records_.emplace_back(f.pairs.size());
+    std::vector<std::size_t> source_of;
+    for (const host_pair& pair : f.pairs) source_of.push_back(pair.from);
+    records_.emplace_back(source_of);
     flows_[i].connections.resize(f.pairs.size() * f.options.qps);
     if (f.order.by == access_order::kind::zipf)
       flows_[i].ranks = std::make_shared<const zipf_ranks>(f.options.regions, f.order.exponent);
@@ -89,6 +79,7 @@ engine::engine(hcasim::system& s, plan p, std::uint64_t seed, measured_parts par
     if (f.receives()) receivers_ += f.targets().size();
   }
   meeting_.expect(plan_.hosts + issuers_ + receivers_);
+  between_phases_.expect(issuers_);
 }
 
 void engine::start() {
@@ -108,7 +99,7 @@ qp_options engine::qp_settings(const planned_flow& f) const {
 }
 
 // Makes the receive side of a target: CQ, buffer and, if its QPs share one, the SRQ.
-receiver_settings& engine::make_receiver(std::size_t flow, std::size_t host, process_context& p) {
+receiver_settings& engine::make_receiver(std::size_t flow, std::size_t host, process_context& p, flow_memory& memory) {
   const planned_flow& f = plan_.flows[flow];
   const bool shared = f.options.shared_receives || f.options.service == transport::xrc;
   const auto qps = static_cast<std::uint32_t>(
@@ -116,9 +107,10 @@ receiver_settings& engine::make_receiver(std::size_t flow, std::size_t host, pro
   receiver_settings& r = flows_[flow].receivers[host];
   r.record = &records_[flow];
   r.depth = std::min(2 * f.depth() * (shared ? qps : 1), largest_receive_queue);
-  r.buffer = p.allocate(std::max<std::uint64_t>(f.longest + datagram_header, virtual_memory::page));
-  const std::uint64_t entries = std::uint64_t{r.depth} * (shared ? 1 : qps) + cq_room;
-  r.cq = made(ibv_create_cq(p.c, p.context, static_cast<int>(std::min(entries, largest_cq)), nullptr, nullptr, 0));
+  const std::uint64_t bytes = std::max<std::uint64_t>(f.longest + datagram_header, virtual_memory::page);
+  r.buffer = memory.region(p, f.options.memory, bytes, page_policy::scattered);
+  const bool own = f.options.cqs == queue_use::own && f.options.service != transport::xrc;
+  r.queues = thread_queues(p, own ? qps : 1, std::uint64_t{r.depth} * (shared || own ? 1 : qps), {});
   if (f.options.service == transport::xrc) {
     const ibv_xrcd_init_attr domain{0, true, false};
     r.domain = ibv_open_xrcd(p.c, p.context, &domain);
@@ -127,7 +119,7 @@ receiver_settings& engine::make_receiver(std::size_t flow, std::size_t host, pro
     init.srq_type = IBV_SRQT_XRC;
     init.pd = p.pd;
     init.xrcd = r.domain;
-    init.cq = r.cq;
+    init.cq = r.queues.of(0);
     r.shared = made(ibv_create_srq_ex(p.c, p.context, &init));
   } else if (shared) {
     ibv_srq_init_attr init{nullptr, {r.depth, 1, 0}};
@@ -137,7 +129,8 @@ receiver_settings& engine::make_receiver(std::size_t flow, std::size_t host, pro
 }
 
 // Makes a target's QP of a pair.
-void engine::make_target_qp(const planned_flow& f, process_context& p, receiver_settings* r, connection& x) {
+void engine::make_target_qp(const planned_flow& f, process_context& p, flow_memory& memory, receiver_settings* r,
+                            connection& x) {
   qp_options q = qp_settings(f);
   if (r && r->domain) {
     ibv_qp_init_attr_ex init{};
@@ -151,50 +144,53 @@ void engine::make_target_qp(const planned_flow& f, process_context& p, receiver_
     // A change and a SEND for each key, and as many again whose completions have not been polled.
     if (needs_key(f.keyed())) q.send_depth = 4 * f.depth();
     q.privileged = f.keyed() == operation::fast_write;
-    x.target_qp = p.create_qp(q, nullptr, r ? r->cq : nullptr);
+    x.target_qp = p.create_qp(q, nullptr, r ? r->queues.of(r->qps.size()) : nullptr);
   }
   x.target = p.address_of(x.target_qp, q);
   if (!r) return;
   r->qps.push_back(x.target_qp);
   if (!needs_key(f.keyed())) return;
-  r->granters.push_back(std::make_unique<key_granter>(p, f.keyed(), x.target_qp, f.depth(), f.longest));
+  const key_granter::settings keys{f.keyed(), x.target_qp, f.depth(), f.longest, f.options.memory};
+  r->granters.push_back(std::make_unique<key_granter>(p, memory, keys));
   x.keyed = r->granters.back()->memory();
 }
 
-void engine::make_target(std::size_t flow, std::size_t host, process_context& p) {
+void engine::make_target(std::size_t flow, std::size_t host, process_context& p, flow_memory& memory) {
   const planned_flow& f = plan_.flows[flow];
   const flow_options& o = f.options;
   remote_regions& regions = flows_[flow].targets[host];
   for (std::uint32_t i = 0; i < o.regions; ++i) {
-    const region r = p.allocate(o.region, rights_of(o), pages_of(o));
+    const region r = memory.region(p, o.memory, o.region, pages_of(o));
     regions.push_back({r.addr, r.mr->rkey});
   }
   const bool receives = f.receives() || o.service == transport::xrc;
-  receiver_settings* const receiver = receives ? &make_receiver(flow, host, p) : nullptr;
+  receiver_settings* const receiver = receives ? &make_receiver(flow, host, p, memory) : nullptr;
   for (std::size_t i = 0; i < f.pairs.size(); ++i) {
     for (std::uint32_t k = 0; f.pairs[i].to == host && k < o.qps; ++k)
-      make_target_qp(f, p, receiver, flows_[flow].connections[i * o.qps + k]);
+      make_target_qp(f, p, memory, receiver, flows_[flow].connections[i * o.qps + k]);
   }
 }
 
-void engine::make_source(std::size_t flow, std::size_t host, process_context& p) {
+void engine::make_source(std::size_t flow, std::size_t host, process_context& p, flow_memory& memory) {
   const planned_flow& f = plan_.flows[flow];
   const flow_options& o = f.options;
   qp_options q = qp_settings(f);
   q.send_depth = std::max(f.requests(), 4U);
   if (needs_key(f.keyed())) q.receive_depth = 2 * f.depth();
   if (o.send_inline) q.inline_bytes = static_cast<std::uint32_t>(f.longest);
-  std::vector<ibv_cq*>& queues = flows_[flow].queues[host];
+  std::vector<thread_queues>& queues = flows_[flow].queues[host];
   const std::size_t each = ceil_div(f.qps_of(host), o.threads);
+  const std::uint64_t bytes = std::max<std::uint64_t>(f.longest, virtual_memory::page);
   for (std::uint32_t t = 0; t < o.threads; ++t) {
-    queues.push_back(source_queue(p, f, each));
-    flows_[flow].buffers[host].push_back(p.allocate(std::max<std::uint64_t>(f.longest, virtual_memory::page)));
+    queues.push_back(source_queues(p, f, each));
+    flows_[flow].buffers[host].push_back(memory.region(p, o.source_memory, bytes, page_policy::scattered));
   }
   std::size_t number = 0;
   for (std::size_t i = 0; i < f.pairs.size(); ++i) {
     for (std::uint32_t k = 0; f.pairs[i].from == host && k < o.qps; ++k) {
       connection& x = flows_[flow].connections[i * o.qps + k];
-      x.source_qp = p.create_qp(q, nullptr, queues[number++ % o.threads]);
+      x.source_qp = p.create_qp(q, nullptr, queues[number % o.threads].of(number / o.threads));
+      ++number;
       x.source = p.address_of(x.source_qp, q);
     }
   }
@@ -273,7 +269,7 @@ void engine::start_issuer(std::size_t flow, std::size_t host, process_context& p
   s.record = &records_[flow];
   s.seed = seed_;
   s.name = fmt::format("traffic.{}.{}.thread{}", f.name, host, thread);
-  s.cq = flows_[flow].queues.at(host)[thread];
+  s.queues = &flows_[flow].queues.at(host)[thread];
   s.buffer = flows_[flow].buffers.at(host)[thread];
   s.messages = messages_of(flow, host, thread);
   auto lanes = std::make_shared<std::vector<lane>>(lanes_of(flow, host, thread));
@@ -281,18 +277,30 @@ void engine::start_issuer(std::size_t flow, std::size_t host, process_context& p
     issuer i(c, s, std::move(*lanes));
     const bool prepared = i.prepare();
     meeting_.arrive(c);
+    set_times(c.time());
+    meet_phases(c, 1, s.flow->options.phase);
     if (prepared) run_issuer(i, c, host, *s.flow);
+    meet_phases(c, s.flow->options.phase, plan_.phases());
     c.sync();
     --issuers_;
     thread_ended_.notify(sc_core::SC_ZERO_TIME);
   });
 }
 
+// Meets the other posting threads between all phases from `from` to `to`.
+void engine::meet_phases(cpu& c, std::uint32_t from, std::uint32_t to) {
+  for (std::uint32_t next = from + 1; next <= to; ++next) {
+    between_phases_.arrive(c);
+    phase_begins_[next - 1] = std::min(phase_begins_[next - 1], c.time());
+  }
+}
+
 void engine::run_issuer(issuer& i, cpu& c, std::size_t host, const planned_flow& f) {
-  set_times(c.time());
-  const ps stop = f.options.stop == never ? never : traffic_begin_ + f.options.stop;
-  const ps begin = traffic_begin_ + f.options.start;
-  (void)i.run({begin, std::min(end_, stop), end_});
+  const ps phase = phase_begins_[f.options.phase - 1];
+  const ps stop = f.options.stop == never ? never : phase + f.options.stop;
+  const ps begin = phase + f.options.start;
+  if (begin >= end_) return;
+  (void)i.run({begin, std::min(end_, stop), std::min(end_, stop)});
   if (const ps took = c.time() - begin; took > 0_ps) {
     double& busy = busy_[host];
     busy = std::max(busy, 1 - to_seconds(i.waited()) / to_seconds(took));
@@ -314,8 +322,8 @@ void engine::start_threads(std::size_t flow, std::size_t host, process_context& 
 }
 
 void engine::set_times(ps begin) {
-  if (traffic_begin_ != never) return;
-  traffic_begin_ = begin;
+  if (phase_begins_.front() != never) return;
+  phase_begins_.front() = begin;
   begin_ = begin + plan_.warm_up;
   end_ = plan_.measure == never ? never : begin_ + plan_.measure;
   for (flow_record& r : records_) r.measure(begin_, end_);
@@ -350,6 +358,7 @@ void engine::count_aloud(cpu& c) {
 }
 
 void engine::run_host(std::size_t host, cpu& c, node& n) {
+  flow_memory memory(n, plan_.gpu_of(host));
   process_context p(c, n);
   const auto each = [&](auto&& wanted, auto&& action) {
     for (std::size_t f = 0; f < plan_.flows.size(); ++f) {
@@ -357,8 +366,8 @@ void engine::run_host(std::size_t host, cpu& c, node& n) {
     }
   };
   const auto any = [](const planned_flow&, std::size_t) { return true; };
-  each(is_target, [&](std::size_t f) { make_target(f, host, p); });
-  each(is_source, [&](std::size_t f) { make_source(f, host, p); });
+  each(is_target, [&](std::size_t f) { make_target(f, host, p, memory); });
+  each(is_source, [&](std::size_t f) { make_source(f, host, p, memory); });
   step(fmt::format("host {} has its regions and QPs", host));
   all_made_.arrive(c);
   each(any, [&](std::size_t f) { connect(f, host, p); });
@@ -373,6 +382,8 @@ void engine::run_host(std::size_t host, cpu& c, node& n) {
   if (host == 0) measure(c);
   c.sync();
   while (issuers_ + receivers_ != 0) sc_core::wait(thread_ended_);
+  p.close();
+  memory.leave(c);
   ++finished_;
 }
 

@@ -11,6 +11,7 @@
 #include "models/system/system.h"
 #include "testbenches/kit/endpoint.h"
 #include "testbenches/kit/measured_parts.h"
+#include "testbenches/traffic/flow_memory.h"
 #include "testbenches/traffic/flow_record.h"
 #include "testbenches/traffic/issuer.h"
 #include "testbenches/traffic/plan.h"
@@ -45,6 +46,7 @@ class engine {
   [[nodiscard]] const std::vector<flow_record>& records() const { return records_; }
   [[nodiscard]] ps begin() const { return begin_; }  // of the measured time
   [[nodiscard]] ps end() const { return end_; }
+  [[nodiscard]] const std::vector<ps>& phase_begins() const { return phase_begins_; }
   // Returns whether every program came to its end.
   [[nodiscard]] bool finished() const { return finished_ == plan_.hosts; }
   // Returns for each posting host how much of the time its busiest thread did not wait, 0 to 1.
@@ -61,22 +63,23 @@ class engine {
     std::uint32_t srqn = 0;      // XRC
   };
   struct flow_state {
-    std::vector<connection> connections;                      // QP q of pair p at p * qps + q
-    std::map<std::size_t, remote_regions> targets;            // by host
-    std::map<std::size_t, receiver_settings> receivers;       // by host
-    std::map<std::size_t, std::vector<kit::ibv_cq*>> queues;  // of a source's threads
-    std::map<std::size_t, std::vector<kit::region>> buffers;  // likewise
+    std::vector<connection> connections;                       // QP q of pair p at p * qps + q
+    std::map<std::size_t, remote_regions> targets;             // by host
+    std::map<std::size_t, receiver_settings> receivers;        // by host
+    std::map<std::size_t, std::vector<thread_queues>> queues;  // of a source's threads
+    std::map<std::size_t, std::vector<kit::region>> buffers;   // likewise
     std::shared_ptr<const zipf_ranks> ranks;
   };
 
   void run_host(std::size_t host, cpu& c, node& n);
-  receiver_settings& make_receiver(std::size_t flow, std::size_t host, kit::process_context& p);
-  void make_target_qp(const planned_flow& f, kit::process_context& p, receiver_settings* r, connection& x);
-  void make_target(std::size_t flow, std::size_t host, kit::process_context& p);
-  void make_source(std::size_t flow, std::size_t host, kit::process_context& p);
+  receiver_settings& make_receiver(std::size_t flow, std::size_t host, kit::process_context& p, flow_memory& memory);
+  void make_target_qp(const planned_flow& f, kit::process_context& p, flow_memory& memory, receiver_settings* r, connection& x);
+  void make_target(std::size_t flow, std::size_t host, kit::process_context& p, flow_memory& memory);
+  void make_source(std::size_t flow, std::size_t host, kit::process_context& p, flow_memory& memory);
   void connect(std::size_t flow, std::size_t host, kit::process_context& p);
   void start_threads(std::size_t flow, std::size_t host, kit::process_context& p);
   void start_issuer(std::size_t flow, std::size_t host, kit::process_context& p, std::uint32_t thread);
+  void meet_phases(cpu& c, std::uint32_t from, std::uint32_t to);
   void run_issuer(issuer& i, cpu& c, std::size_t host, const planned_flow& f);
   [[nodiscard]] std::vector<lane> lanes_of(std::size_t flow, std::size_t host, std::uint32_t thread) const;
   [[nodiscard]] std::uint64_t messages_of(std::size_t flow, std::size_t host, std::uint32_t thread) const;
@@ -95,9 +98,10 @@ class engine {
   std::function<void(const std::string&)> on_step_;
   std::vector<flow_record> records_;
   std::vector<flow_state> flows_;
-  meeting all_made_;  // the hosts' programs, before QPs are connected
-  meeting meeting_;   // every thread, before the traffic begins
-  ps traffic_begin_ = never;
+  meeting all_made_;        // the hosts' programs, before QPs are connected
+  meeting meeting_;         // every thread, before the traffic begins
+  meeting between_phases_;  // the posting threads
+  std::vector<ps> phase_begins_;
   ps begin_{0};
   ps end_{0};
   std::size_t issuers_ = 0;  // that still run

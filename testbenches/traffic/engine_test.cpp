@@ -20,7 +20,7 @@ struct outcome {
 outcome run(const traffic_options& o, system_config config, std::uint64_t seed = 1) {
   config.seed = seed;
   outcome out;
-  out.planned = make_plan(o, {1e15, 1_ps, 220}, seed, [](std::string_view) { return std::filesystem::path(); });
+  out.planned = make_plan(o, {1e15, 1_ps, 220, {}}, seed, [](std::string_view) { return std::filesystem::path(); });
   config.nodes.resize(out.planned.hosts);
   kit::world w(config);
   engine e(w.sys(), out.planned, seed, {});
@@ -119,7 +119,7 @@ TEST_P(queue_of_an_open_loop, arrivals_wait_as_md1_says) {
   const double load = GetParam() / 100.0;
   traffic_options o = options(load);
   o.flows[0].options.messages = 1;
-  const plan p = make_plan(o, {1e15, 1_ps, 220}, 1, [](std::string_view) { return std::filesystem::path(); });
+  const plan p = make_plan(o, {1e15, 1_ps, 220, {}}, 1, [](std::string_view) { return std::filesystem::path(); });
   const double expected = load / (2 * (1 - load));
   EXPECT_NEAR(waits(p.flows[0], 8'000'000), expected, 0.02 * expected);
 }
@@ -204,7 +204,8 @@ TEST_P(a_key_for_each_message, carries_all_messages) {
 }
 
 INSTANTIATE_TEST_SUITE_P(all, a_key_for_each_message,
-                         ::testing::Values(operation::bind_write, operation::register_write, operation::fast_write),
+                         ::testing::Values(operation::bind_write, operation::register_write, operation::fast_write,
+                                           operation::extend_write, operation::exchange_write),
                          [](const auto& i) { return operation_names[static_cast<std::size_t>(i.param)]; });
 
 TEST(traffic_engine, every_message_of_a_count_is_completed) {

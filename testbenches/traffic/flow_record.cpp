@@ -1,5 +1,7 @@
 #include "testbenches/traffic/flow_record.h"
 
+#include <algorithm>
+
 namespace hcasim::traffic {
 
 void rate_series::add(ps t, std::uint64_t bytes) {
@@ -21,12 +23,27 @@ std::vector<rate_series::step> rate_series::steps(ps end) const {
   return out;
 }
 
+flow_record::flow_record(const std::vector<std::size_t>& source_of) : pairs_(source_of.size()) {
+  for (const std::size_t host : source_of) {
+    const auto same = [host](const source& s) { return s.host == host; };
+    auto found = std::find_if(sources_.begin(), sources_.end(), same);
+    if (found == sources_.end()) found = sources_.insert(found, {host, {}});
+    source_of_.push_back(static_cast<std::size_t>(found - sources_.begin()));
+  }
+}
+
+const latency_histogram* flow_record::of_host(std::size_t host) const {
+  const auto found = std::find_if(sources_.begin(), sources_.end(), [host](const source& s) { return s.host == host; });
+  return found == sources_.end() ? nullptr : &found->times;
+}
+
 void flow_record::completed(const done_message& m, ps done) {
   ++all_;
   last_done_ = std::max(last_done_, done);
   if (!within(done)) return;
   latency_.add(done - m.posted);
   if (m.due != never) response_.add(done - m.due);
+  sources_[source_of_[m.pair]].times.add(done - (m.due != never ? m.due : m.posted));
   bytes_ += m.bytes;
   pair_count& pair = pairs_[m.pair];
   ++pair.messages;
@@ -50,16 +67,18 @@ double jain_index(const std::vector<double>& rates) {
   return squares == 0 ? 1 : sum * sum / (static_cast<double>(rates.size()) * squares);
 }
 
-double overlap(const std::vector<const flow_record*>& records, ps begin, ps end) {
-  ps first = begin;
-  ps last = end;
-  for (const flow_record* r : records) {
-    first = std::max(first, r->first_post());
-    last = std::min(last, r->last_done());
+double overlap(const std::vector<std::vector<const flow_record*>>& phases, ps begin, ps end) {
+  ps all{0};
+  for (const auto& records : phases) {
+    ps first = begin;
+    ps last = end;
+    for (const flow_record* r : records) {
+      first = std::max(first, r->first_post());
+      last = std::min(last, r->last_done());
+    }
+    all += std::max(last - first, 0_ps);
   }
-  return last <= first || end <= begin
-             ? 0
-             : static_cast<double>((last - first).count()) / static_cast<double>((end - begin).count());
+  return end <= begin ? 0 : static_cast<double>(all.count()) / static_cast<double>((end - begin).count());
 }
 
 }  // namespace hcasim::traffic

@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "testbenches/traffic/latency_histogram.h"
+#include "testbenches/kit/latency_histogram.h"
 
 namespace hcasim::traffic {
+
+using kit::latency_histogram;
 
 // Bytes over time, in steps that double when there are too many.
 class rate_series {
@@ -47,7 +49,8 @@ class flow_record {
     ps due = never;  // intended arrival; never = of a closed loop
   };
 
-  explicit flow_record(std::size_t pairs) : pairs_(pairs) {}
+  // Makes the record of pairs with these sending hosts.
+  explicit flow_record(const std::vector<std::size_t>& source_of);
 
   // Sets the measured time; `end` never = until the last completion.
   void measure(ps begin, ps end) {
@@ -66,6 +69,8 @@ class flow_record {
   [[nodiscard]] const std::vector<pair_count>& pairs() const { return pairs_; }
   [[nodiscard]] const latency_histogram& latency() const { return latency_; }
   [[nodiscard]] const latency_histogram& response() const { return response_; }  // from the intended arrival
+  // Returns the latencies of a host's messages: from the arrival in an open loop, else from the post. nullptr = it posts none.
+  [[nodiscard]] const latency_histogram* of_host(std::size_t host) const;
   [[nodiscard]] const rate_series& over_time() const { return over_time_; }
   [[nodiscard]] std::uint64_t messages() const { return latency_.count(); }
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
@@ -82,7 +87,14 @@ class flow_record {
  private:
   [[nodiscard]] bool within(ps t) const { return t >= begin_ && t < end_; }
 
+  struct source {
+    std::size_t host;
+    latency_histogram times;
+  };
+
   std::vector<pair_count> pairs_;
+  std::vector<source> sources_;
+  std::vector<std::size_t> source_of_;  // by pair, in sources_
   latency_histogram latency_;
   latency_histogram response_;
   rate_series over_time_;
@@ -101,7 +113,7 @@ class flow_record {
 // Returns Jain's index of fairness, 1/n to 1; 1 = all are equal, or there is nothing.
 double jain_index(const std::vector<double>& rates);
 
-// Returns the share of [begin, end) in which all records were between their first post and their last completion.
-double overlap(const std::vector<const flow_record*>& records, ps begin, ps end);
+// Returns the share of [begin, end) in which all records of a phase were between their first post and their last completion.
+double overlap(const std::vector<std::vector<const flow_record*>>& phases, ps begin, ps end);
 
 }  // namespace hcasim::traffic

@@ -17,8 +17,9 @@ constexpr std::size_t poll_size = 16;
 constexpr unsigned lane_shift = 32;  // in a request's number
 
 constexpr std::array<ibv_wr_opcode, operations> opcodes{
-    IBV_WR_RDMA_WRITE,         IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ,  IBV_WR_SEND,      IBV_WR_ATOMIC_FETCH_AND_ADD,
-    IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_RDMA_WRITE,          IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE};
+    IBV_WR_RDMA_WRITE,           IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ,  IBV_WR_SEND,
+    IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP,  IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE,
+    IBV_WR_RDMA_WRITE,           IBV_WR_RDMA_WRITE,          IBV_WR_RDMA_WRITE};
 
 }  // namespace
 
@@ -82,14 +83,14 @@ std::size_t issuer::add_keyed(lane_state& l, std::size_t at, unsigned flags) {
   const std::uint32_t key = l.keys.front();
   l.keys.pop_front();
   ibv_send_wr& write = requests_[at];
-  write.wr.rdma = {l.keyed.address + l.keys_used++ % l.keyed.slots * l.keyed.slot_bytes, key};
+  write.wr.rdma = {l.keyed.address + l.keys_used++ % l.keyed.slots * l.keyed.stride, key};
   ibv_send_wr& send = requests_[at + 1];
   send = {};
   send.wr_id = write.wr_id;
   send.send_flags = flags;
-  const bool by_driver = l.next.operation == operation::register_write;
-  send.opcode = by_driver ? IBV_WR_SEND : IBV_WR_SEND_WITH_INV;
-  if (!by_driver) send.invalidate_rkey = key;
+  const bool invalidates = ends_by_invalidation(l.next.operation);
+  send.opcode = invalidates ? IBV_WR_SEND_WITH_INV : IBV_WR_SEND;
+  if (invalidates) send.invalidate_rkey = key;
   return 2;
 }
 
@@ -211,8 +212,8 @@ bool issuer::post_after(std::span<const ibv_wc> news) {
 }
 
 bool issuer::collect(int& got) {
-  got = ibv_poll_cq(c_, s_.cq, static_cast<int>(completions_.size()), completions_.data());
-  if (got < 0) s_.record->fail("the completion queue cannot be polled");
+  got = s_.queues->poll(c_, completions_);
+  if (got < 0) s_.record->fail("a completion queue cannot be polled");
   if (got <= 0) return got == 0;
   const std::span<const ibv_wc> news(completions_.data(), static_cast<std::size_t>(got));
   return std::all_of(news.begin(), news.end(), [&](const ibv_wc& wc) { return take(wc); }) && post_after(news);
@@ -224,37 +225,17 @@ bool issuer::idle() const {
   return unanswered_ == 0 && !awaits_arrival && !awaits_key;
 }
 
-// Arms the CQ once for each event. A second arming would leave an event behind that ends the next sleep too early.
-bool issuer::wait_event() {
-  if (!std::exchange(armed_, true)) {
-    if (ibv_req_notify_cq(c_, s_.cq, 0) != 0) return false;
-    int got = 0;
-    if (!collect(got)) return false;
-    if (got != 0) return true;
-  }
-  armed_ = false;
-  ibv_cq* from = nullptr;
-  void* context = nullptr;
-  if (ibv_get_cq_event(c_, s_.cq->channel, &from, &context) != 0) return false;
-  ibv_ack_cq_events(from, 1);
-  return true;
-}
-
 // Sleeps until a completion is there, or the next message arrives.
 bool issuer::wait() {
   const ps asleep = c_.time();
   bool ok = true;
-  if (o_.wait == waiting::events) {
-    ok = wait_event();
-  } else {
-    const ps first = due_.empty() || !may_post() ? never : due_.top().at;
-    const ps next = first != never || (keyed_ && may_post()) ? std::min(first, t_.end) : never;
-    if (next == never) {
-      ok = wait_cq(c_, s_.cq, patience);
-      if (!ok) s_.record->fail(fmt::format("no completion came within {} ms", patience / 1_ms));
-    } else if (next > asleep) {
-      (void)wait_cq(c_, s_.cq, next - asleep);
-    }
+  const ps first = due_.empty() || !may_post() ? never : due_.top().at;
+  const ps next = first != never || (keyed_ && may_post()) ? std::min(first, t_.end) : never;
+  if (next == never) {
+    ok = s_.queues->wait(c_, o_.wait == waiting::events ? never : patience);
+    if (!ok) s_.record->fail(fmt::format("no completion came within {} ms", patience / 1_ms));
+  } else if (next > asleep) {
+    (void)s_.queues->wait(c_, next - asleep);
   }
   waited_ += c_.time() - asleep;
   return ok;

@@ -12,6 +12,7 @@
 #include "testbenches/traffic/flow_record.h"
 #include "testbenches/traffic/plan.h"
 #include "testbenches/traffic/producer.h"
+#include "testbenches/traffic/thread_queues.h"
 
 namespace hcasim::traffic {
 
@@ -25,8 +26,8 @@ using remote_regions = std::vector<remote_region>;
 // Memory for messages with a key of their own: one slot for each, in turn.
 struct keyed_memory {
   std::uint64_t address = 0;
-  std::uint64_t slot_bytes = 0;
-  std::uint32_t slots = 0;  // 0 = there is none
+  std::uint64_t stride = 0;  // 0 = each slot is a region that begins at `address`
+  std::uint32_t slots = 0;   // 0 = there is none
 };
 
 // One QP of an issuer.
@@ -47,7 +48,7 @@ struct issuer_settings {
   flow_record* record = nullptr;
   std::uint64_t seed = 1;
   std::string name;                     // of the random choice among QPs
-  kit::ibv_cq* cq = nullptr;            // of all its QPs
+  thread_queues* queues = nullptr;      // of its QPs
   kit::region buffer;                   // payloads come from here, and results of READs go here
   std::uint64_t messages = UINT64_MAX;  // of this issuer at most
 };
@@ -118,7 +119,6 @@ class issuer {
   bool take(const kit::ibv_wc& wc);
   bool post_after(std::span<const kit::ibv_wc> news);
   bool wait();
-  bool wait_event();
   [[nodiscard]] bool idle() const;
   void count_late_arrivals();
 
@@ -137,7 +137,6 @@ class issuer {
   std::uint64_t left_;
   std::uint64_t unanswered_ = 0;  // completions that have been asked for
   std::size_t turn_ = 0;          // the QP of the next message
-  bool armed_ = false;            // an event of the CQ is due
   ps waited_{0};
 };
 

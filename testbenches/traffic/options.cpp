@@ -12,8 +12,9 @@ void flow_options::knobs(knob_visitor& k) {
   load_knobs(k);
   posting_knobs(k);
   target_knobs(k);
-  k.time("start", start, 0_ps, 10'000_ms, "first post, after the begin of the traffic");
-  k.time("stop", stop, 1_ps, never, "no post later than this, after the begin of the traffic");
+  k.count("phase", phase, 1, 1000, "the flow begins when all flows of the phase before have ended, and all hosts have met");
+  k.time("start", start, 0_ps, 10'000_ms, "first post, after the begin of the phase");
+  k.time("stop", stop, 1_ps, never, "no post later than this, after the begin of the phase");
   k.count("messages", messages, 0, 1e15, "messages of the whole flow; 0: until the end of the measured time");
 }
 
@@ -27,7 +28,9 @@ void flow_options::mix_knobs(knob_visitor& k) {
       "weight of CMP_SWAPs",
       "weight of WRITEs into a window bound for each, which a SEND invalidates",
       "weight of WRITEs into a region registered for each, then de-registered",
-      "weight of WRITEs into a fast registration for each, which a SEND invalidates"};
+      "weight of WRITEs into a fast registration for each, which a SEND invalidates",
+      "weight of WRITEs under one kept key: memory for each is added before and removed after",
+      "weight of WRITEs under one kept key: the memory behind each is exchanged after"};
   for (std::size_t i = 0; i < operations; ++i) k.ratio(operation_names[i], weights[i], 0, 1e9, help[i]);
 }
 
@@ -55,12 +58,15 @@ void flow_options::posting_knobs(knob_visitor& k) {
 }
 
 void flow_options::target_knobs(knob_visitor& k) {
+  k.choice("cqs", cqs, {"shared", "own"}, "one completion queue for the QPs of a thread, or one for each");
   k.flag("shared_receives", shared_receives, "the QPs of a target take receives from one shared queue");
   k.count("regions", regions, 1, 1 << 20, "registered regions of each target");
   k.bytes("region", region, 8, 0x1p40, "bytes of each region");
   k.bytes("page", page, 4096, 0x1p30, "pages of the regions: 4 KiB, 2 MiB or 1 GiB");
   k.text("order", order, "regions and places in them: in_turn, random, or zipf with its exponent");
-  k.choice("memory", memory, {"host", "on_demand"}, "the target's memory: pinned, or paged in on demand");
+  k.choice("memory", memory, {"host", "on_demand", "gpu", "device"},
+           "the target's: pinned in the host, paged in on demand, in its GPU, or in its adapter");
+  k.choice("source_memory", source_memory, {"host", "on_demand", "gpu", "device"}, "likewise, payloads of the source");
   k.choice("mtu", mtu, {"256", "512", "1024", "2048", "4096"}, "bytes of payload in a packet at most");
 }
 

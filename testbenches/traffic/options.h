@@ -21,10 +21,13 @@ enum class operation : std::uint8_t {
   cmp_swap,
   bind_write,
   register_write,
-  fast_write
+  fast_write,
+  extend_write,
+  exchange_write
 };
-inline constexpr std::array<const char*, 9> operation_names{
-    "write", "write_imm", "read", "send", "fetch_add", "cmp_swap", "bind_write", "register_write", "fast_write"};
+inline constexpr std::array<const char*, 11> operation_names{"write",      "write_imm",    "read",          "send",
+                                                             "fetch_add",  "cmp_swap",     "bind_write",    "register_write",
+                                                             "fast_write", "extend_write", "exchange_write"};
 inline constexpr std::size_t operations = operation_names.size();
 inline constexpr std::uint32_t atomic_bytes = 8;
 constexpr bool is_atomic(operation o) {
@@ -32,7 +35,15 @@ constexpr bool is_atomic(operation o) {
 }
 // Returns whether the target grants a key of its own for the message.
 constexpr bool needs_key(operation o) {
-  return o == operation::bind_write || o == operation::register_write || o == operation::fast_write;
+  return o >= operation::bind_write;
+}
+// Returns whether the source's SEND invalidates the key; otherwise the target's software takes the key or its memory back.
+constexpr bool ends_by_invalidation(operation o) {
+  return o == operation::bind_write || o == operation::fast_write;
+}
+// Returns whether one key stays over memory that changes.
+constexpr bool keeps_key(operation o) {
+  return o == operation::extend_write || o == operation::exchange_write;
 }
 // Returns whether the payload comes to the host that posts.
 constexpr bool pulls(operation o) {
@@ -43,7 +54,8 @@ enum class transport : std::uint8_t { rc, uc, ud, xrc };
 enum class arrivals : std::uint8_t { poisson, periodic };
 enum class waiting : std::uint8_t { polling, events };
 enum class path_mtu : std::uint8_t { mtu_256, mtu_512, mtu_1024, mtu_2048, mtu_4096 };
-enum class target_memory : std::uint8_t { host, on_demand };
+enum class memory_kind : std::uint8_t { host, on_demand, gpu, device };
+enum class queue_use : std::uint8_t { shared, own };
 
 struct flow_options {
   std::string from;
@@ -68,16 +80,19 @@ struct flow_options {
   waiting wait = waiting::polling;
   std::uint32_t moderation_count = 0;
   std::uint32_t moderation_time = 0;
+  queue_use cqs = queue_use::shared;
   bool shared_receives = false;
   std::uint32_t regions = 1;
   std::uint64_t region = 64_KiB;
   std::uint64_t page = 4_KiB;
   std::string order = "in_turn";
-  target_memory memory = target_memory::host;
+  memory_kind memory = memory_kind::host;
+  memory_kind source_memory = memory_kind::host;
   path_mtu mtu = path_mtu::mtu_1024;
   ps start{0};
   ps stop = never;
   std::uint64_t messages = 0;
+  std::uint32_t phase = 1;
 
   void knobs(knob_visitor& k);
 

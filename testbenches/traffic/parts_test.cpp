@@ -188,16 +188,18 @@ TEST(flow_record, jain_is_one_for_equals_and_one_nth_for_one_alone) {
 }
 
 TEST(flow_record, flows_one_after_the_other_do_not_overlap) {
-  std::vector<flow_record> r(2, flow_record(1));
+  std::vector<flow_record> r(3, flow_record({0}));
   const auto run = [](flow_record& f, ps from, ps to) {
     f.posted(from);
     f.completed({}, to);
   };
   run(r[0], 0_us, 40_us);
   run(r[1], 50_us, 100_us);
-  EXPECT_EQ(overlap({&r[0], &r[1]}, 0_us, 100_us), 0);
+  EXPECT_EQ(overlap({{&r[0], &r[1]}}, 0_us, 100_us), 0);
   run(r[0], 40_us, 75_us);
-  EXPECT_DOUBLE_EQ(overlap({&r[0], &r[1]}, 0_us, 100_us), 0.25);
+  EXPECT_DOUBLE_EQ(overlap({{&r[0], &r[1]}}, 0_us, 100_us), 0.25);
+  run(r[2], 80_us, 90_us);
+  EXPECT_DOUBLE_EQ(overlap({{&r[0], &r[1]}, {&r[2]}}, 0_us, 100_us), 0.35) << "flows of another phase are none of these";
 }
 
 // A description of two flows among four hosts, to spoil.
@@ -289,9 +291,38 @@ INSTANTIATE_TEST_SUITE_P(
         spoiled{"flows.reads.order", "'zpif 1' is no order; did you mean 'zipf 1.1'?",
                 [](auto& o) { first(o).order = "zpif 1"; }},
         spoiled{"flows.reads.send", "does not go with bind_write on the same QPs; make a second flow of it",
-                [](auto& o) { first(o).weights = {0, 0, 1, 1, 0, 0, 1, 0, 0}; }},
+                [](auto& o) { first(o).weights = {0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 0}; }},
         spoiled{"flows.reads.threads", "host 0 has 1 QPs, and a thread needs one; write threads: 1 or less, or more qps",
                 [](auto& o) { first(o).threads = 2; }},
+        spoiled{"flows.reads.memory", "host 3 has no GPU; write node3.peer0.kind: gpu",
+                [](auto& o) { first(o).memory = memory_kind::gpu; }},
+        spoiled{"flows.reads.source_memory", "the adapter of host 0 has no memory; write node0.hca.device_memory.size: N",
+                [](auto& o) { first(o).source_memory = memory_kind::device; }},
+        spoiled{"flows.reads.memory", "extend_write is not for such memory; write memory: host, or register_write",
+                [](auto& o) {
+                  first(o).weights = {0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0};
+                  first(o).memory = memory_kind::on_demand;
+                }},
+        spoiled{"flows.reads.cqs", "each thread has one QP, and so a queue of its own; write more qps, or remove it",
+                [](auto& o) { first(o).cqs = queue_use::own; }},
+        spoiled{"flows.reads.moderation_time",
+                "is missing: the last completions are fewer than moderation_count, and a thread would wait for ever; write "
+                "moderation_time: N",
+                [](auto& o) {
+                  first(o).wait = waiting::events;
+                  first(o).moderation_count = 4;
+                }},
+        spoiled{"flows.reads.regions", "no message of the mix goes to a region; add write or read, or remove it",
+                [](auto& o) {
+                  first(o).weights = {0, 0, 0, 1};
+                  first(o).regions = 9;
+                }},
+        spoiled{"flows.reads.phase", "no flow has the phase 2 before it; number phases without gaps",
+                [](auto& o) { first(o).phase = 3; }},
+        spoiled{"flows.writes.messages", "phase 1 has no end, and another one follows; write messages: N, or stop: TIME",
+                [](auto& o) { first(o).phase = 2; }},
+        spoiled{"flows.reads.stop", "not before the end of the measured time; lower it, or remove it",
+                [](auto& o) { first(o).stop = o.warm_up + o.measure; }},
         spoiled{"flows.reads.messages", "measure: never ends with the messages of every flow; write messages: N",
                 [](auto& o) { o.measure = never; }}));
 
@@ -299,7 +330,7 @@ TEST(plan, a_load_that_a_thread_cannot_post_is_refused) {
   traffic_options o = sample();
   first(o).rate = 60e6;
   first(o).size = "8 B";
-  const machine_limits limits{1e15, 58_ns, 220};
+  const machine_limits limits{1e15, 58_ns, 220, {}};
   EXPECT_THROW(planned(o, limits), knob_error);
   first(o).rate = 50e6;
   EXPECT_NO_THROW(planned(o, limits));

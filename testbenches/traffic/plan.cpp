@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <numeric>
 #include <set>
 
 #include <fmt/format.h>
@@ -15,15 +16,6 @@ namespace hcasim::traffic {
 namespace {
 
 constexpr double largest_message = 0x1p31;
-
-double mtu_bytes(const flow_options& o) {
-  return static_cast<double>(256U << static_cast<unsigned>(o.mtu));
-}
-
-// Returns the share of the time in which messages arrive.
-double duty(const flow_options& o) {
-  return o.on == never ? 1 : to_seconds(o.on) / (to_seconds(o.on) + to_seconds(o.off));
-}
 
 // Checks one flow; every complaint names the flow's knob.
 class flow_planner {
@@ -38,8 +30,10 @@ class flow_planner {
     check_mix();
     read_pattern(groups, seed);
     read_sizes();
+    check_memory();
     read_order();
     check_posting();
+    check_completions();
     check_receives();
     check_times();
     read_arrivals();
@@ -93,13 +87,23 @@ class flow_planner {
     const operation keyed = out_.keyed();
     if (!needs_key(keyed)) return;
     const char* const name = operation_names[static_cast<std::size_t>(keyed)];
-    for (const operation other : {operation::send, operation::write_imm, operation::register_write, operation::fast_write}) {
-      require(other == keyed || !out_.has(other), operation_names[static_cast<std::size_t>(other)],
+    for (std::size_t i = 0; i < operations; ++i) {
+      const auto other = static_cast<operation>(i);
+      const bool receives = other == operation::send || other == operation::write_imm || needs_key(other);
+      require(other == keyed || !receives || !out_.has(other), operation_names[i],
               fmt::format("does not go with {} on the same QPs; make a second flow of it", name));
     }
     require(!o_.shared_receives, "shared_receives", fmt::format("the receives of {} belong to its QP; remove it", name));
     require(o_.outstanding == 0, "outstanding",
             fmt::format("{} has a key for each message of a window; write window: N", name));
+    check_key_memory(keyed, name);
+  }
+
+  void check_key_memory(operation keyed, const char* name) const {
+    const memory_kind m = o_.memory;
+    const bool possible = m == memory_kind::host || keyed == operation::register_write ||
+                          (keyed == operation::bind_write && m == memory_kind::gpu);
+    require(possible, "memory", fmt::format("{} is not for such memory; write memory: host, or register_write", name));
   }
 
   void read_pattern(const std::vector<plan::group>& groups, std::uint64_t seed) {
@@ -130,15 +134,35 @@ class flow_planner {
             fmt::format("a message of {} does not fit; write region: {} or more",
                         format_quantity(knob_kind::bytes, static_cast<long double>(out_.longest)),
                         format_quantity(knob_kind::bytes, static_cast<long double>(out_.longest))));
-    require(o_.service != transport::ud || static_cast<double>(out_.longest) <= mtu_bytes(o_), "size",
+    require(o_.service != transport::ud || static_cast<double>(out_.longest) <= out_.mtu_bytes(), "size",
             "a datagram is one packet; write a size of the mtu at most");
+  }
+
+  void check_memory() const {
     const bool page_size = o_.page == 4_KiB || o_.page == 2_MiB || o_.page == 1_GiB;
     require(page_size, "page", "pages have 4 KiB, 2 MiB or 1 GiB; write one of them");
-    require(o_.memory == target_memory::host || o_.page == 4_KiB, "page", "memory on demand has pages of 4 KiB; remove it");
+    require(o_.memory == memory_kind::host || o_.page == 4_KiB, "page", "only memory: host has larger pages; remove it");
+    require(o_.source_memory == memory_kind::host || !o_.send_inline, "inline",
+            "the CPU writes the payload into the WQE, and only from host memory; remove source_memory, or inline");
+    for (const std::size_t host : out_.targets()) check_memory_of(host, "memory", o_.memory);
+    for (const std::size_t host : out_.sources()) check_memory_of(host, "source_memory", o_.source_memory);
+  }
+
+  void check_memory_of(std::size_t host, std::string_view knob, memory_kind kind) const {
+    const machine_limits::host has = host < limits_.hosts.size() ? limits_.hosts[host] : machine_limits::host{};
+    require(kind != memory_kind::gpu || has.gpu, knob, fmt::format("host {0} has no GPU; write node{0}.peer0.kind: gpu", host));
+    require(kind != memory_kind::device || has.adapter_bytes != 0, knob,
+            fmt::format("the adapter of host {0} has no memory; write node{0}.hca.device_memory.size: N", host));
   }
 
   void read_order() {
     out_.order = reading("order", [&] { return access_order::parse(o_.order); });
+    if (!out_.uses_regions()) {
+      constexpr const char* unused = "no message of the mix goes to a region; add write or read, or remove it";
+      require(o_.regions == 1, "regions", unused);
+      require(out_.order.by == access_order::kind::in_turn, "order", unused);
+      require(o_.page == 4_KiB, "page", unused);
+    }
     require(out_.order.by != access_order::kind::zipf || o_.regions > 1, "order",
             "with one region there is no Zipf law; write regions: N");
   }
@@ -163,9 +187,19 @@ class flow_planner {
       require(out_.longest <= limits_.max_inline, "inline",
               fmt::format("the adapter takes {} B inline (hca.command_unit.max_inline); lower size", limits_.max_inline));
     }
+  }
+
+  void check_completions() const {
     const bool moderated = o_.moderation_count != 0 || o_.moderation_time != 0;
     require(!moderated || o_.wait == waiting::events, o_.moderation_count != 0 ? "moderation_count" : "moderation_time",
             "moderates events, and the threads poll; write wait: events");
+    require(o_.moderation_count != 0 || o_.moderation_time == 0, "moderation_time",
+            "each completion has an event, so there is none to wait for; write moderation_count: N");
+    require(o_.moderation_count <= 1 || o_.moderation_time != 0, "moderation_time",
+            "is missing: the last completions are fewer than moderation_count, and a thread would wait for ever; write "
+            "moderation_time: N");
+    require(o_.cqs == queue_use::shared || out_.pairs.size() * o_.qps > std::uint64_t{o_.threads} * out_.sources().size(),
+            "cqs", "each thread has one QP, and so a queue of its own; write more qps, or remove it");
   }
 
   void check_receives() const {
@@ -189,12 +223,11 @@ class flow_planner {
     require(
         !out_.per_message || open || o_.outstanding != 0, "pattern",
         "each message chooses its target, so the messages under way are those of a source; write outstanding: N, or rate: N");
-    require(!open || o_.wait == waiting::polling, "wait", "a thread with arrivals polls at its times; write wait: polling");
     if (!open) return;
     if (given) {
       out_.gap = read("gap", o_.gap, knob_kind::time);
     } else {
-      const double mean = 1e12 * static_cast<double>(out_.pairs.size() * o_.qps) / o_.rate * duty(o_);
+      const double mean = 1e12 * static_cast<double>(out_.pairs.size() * o_.qps) / o_.rate * out_.duty();
       out_.gap = o_.arrival == arrivals::periodic ? distribution::fixed(mean) : distribution::exponential(mean);
     }
     require(out_.gap->mean() >= 1, "gap", "the mean gap is below 1 ps; an open loop needs one above, such as exponential 2 us");
@@ -215,6 +248,10 @@ class flow_planner {
   planned_flow out_;
 };
 
+double sum_of(const std::array<double, operations>& weights) {
+  return std::accumulate(weights.begin(), weights.end(), 0.0);
+}
+
 // Bits per second that a host's link carries in each direction for the open loops.
 struct link_load {
   std::map<std::size_t, double> out;
@@ -222,17 +259,13 @@ struct link_load {
 };
 
 void add_load(link_load& to, const planned_flow& f) {
-  const double sum = [&] {
-    double s = 0;
-    for (const double w : f.options.weights) s += w;
-    return s;
-  }();
+  const double sum = sum_of(f.options.weights);
   for (const host_pair& p : f.pairs) {
-    const double rate = f.source_rate(p.from) * duty(f.options) * f.share(p);
+    const double rate = f.source_rate(p.from) * f.duty() * f.share(p);
     for (std::size_t i = 0; i < operations; ++i) {
       const auto op = static_cast<operation>(i);
       const double payload = is_atomic(op) ? atomic_bytes : f.size.mean();
-      const double bits = rate * f.options.weights[i] / sum * wire_bytes(op, payload, mtu_bytes(f.options)) * 8;
+      const double bits = rate * f.options.weights[i] / sum * wire_bytes(op, payload, f.mtu_bytes()) * 8;
       to.out[pulls(op) ? p.to : p.from] += bits;
       to.in[pulls(op) ? p.from : p.to] += bits;
     }
@@ -293,6 +326,25 @@ void check_hosts(plan& p) {
   }
 }
 
+// A flow has an end, begins within the measured time, and every phase has a flow.
+void check_ends(const plan& p, const planned_flow& f) {
+  const flow_options& o = f.options;
+  const std::string path = fmt::format("flows.{}.", f.name);
+  if (p.measure == never && o.messages == 0 && o.stop == never)
+    throw knob_error(path + "messages", "measure: never ends with the messages of every flow; write messages: N");
+  if (o.phase < p.phases() && o.messages == 0 && o.stop == never)
+    throw knob_error(path + "messages",
+                     fmt::format("phase {} has no end, and another one follows; write messages: N, or stop: TIME", o.phase));
+  const auto in = [](std::uint32_t phase) { return [phase](const planned_flow& x) { return x.options.phase == phase; }; };
+  if (o.phase != 1 && std::none_of(p.flows.begin(), p.flows.end(), in(o.phase - 1)))
+    throw knob_error(path + "phase",
+                     fmt::format("no flow has the phase {} before it; number phases without gaps", o.phase - 1));
+  const ps end = p.measure == never ? never : p.warm_up + p.measure;
+  if (o.start >= end) throw knob_error(path + "start", "not before the end of the measured time; lower it");
+  if (o.stop != never && o.stop >= end)
+    throw knob_error(path + "stop", "not before the end of the measured time; lower it, or remove it");
+}
+
 }  // namespace
 
 access_order access_order::parse(std::string_view text) {
@@ -311,10 +363,25 @@ access_order access_order::parse(std::string_view text) {
 }
 
 operation planned_flow::keyed() const {
-  for (const operation o : {operation::bind_write, operation::register_write, operation::fast_write}) {
-    if (has(o)) return o;
+  for (std::size_t i = 0; i < operations; ++i) {
+    const auto o = static_cast<operation>(i);
+    if (needs_key(o) && has(o)) return o;
   }
   return operation::write;
+}
+
+bool planned_flow::uses_regions() const {
+  for (std::size_t i = 0; i < operations; ++i) {
+    const auto o = static_cast<operation>(i);
+    if (has(o) && o != operation::send && !needs_key(o)) return true;
+  }
+  return false;
+}
+
+std::uint32_t plan::phases() const {
+  std::uint32_t last = 1;
+  for (const planned_flow& f : flows) last = std::max(last, f.options.phase);
+  return last;
 }
 
 std::vector<std::size_t> planned_flow::sources() const {
@@ -362,14 +429,8 @@ plan make_plan(const traffic_options& o, const machine_limits& limits, std::uint
   for (const traffic_options::flow& f : o.flows) out.flows.push_back(flow_planner(f, limits, folder_of).run(out.groups, seed));
   check_hosts(out);
   check_links(out, limits);
-  for (const planned_flow& f : out.flows) {
-    if (o.measure == never && f.options.messages == 0)
-      throw knob_error(fmt::format("flows.{}.messages", f.name),
-                       "measure: never ends with the messages of every flow; write messages: N");
-    const ps end = o.measure == never ? never : o.warm_up + o.measure;
-    if (f.options.start >= end)
-      throw knob_error(fmt::format("flows.{}.start", f.name), "not before the end of the measured time; lower it");
-  }
+  for (std::size_t h = 0; h < out.hosts; ++h) out.gpus.push_back(h < limits.hosts.size() ? limits.hosts[h].gpu : std::nullopt);
+  for (const planned_flow& f : out.flows) check_ends(out, f);
   return out;
 }
 

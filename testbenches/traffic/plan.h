@@ -39,11 +39,18 @@ struct planned_flow {
   // Returns how many requests of a QP may be under way: a message with a key of its own is two.
   [[nodiscard]] std::uint32_t requests() const { return (needs_key(keyed()) ? 2 : 1) * depth(); }
   [[nodiscard]] bool open() const { return gap.has_value(); }
+  [[nodiscard]] double mtu_bytes() const { return static_cast<double>(256U << static_cast<unsigned>(options.mtu)); }
+  // Returns the share of the time in which messages arrive.
+  [[nodiscard]] double duty() const {
+    return options.on == never ? 1 : to_seconds(options.on) / (to_seconds(options.on) + to_seconds(options.off));
+  }
   [[nodiscard]] bool has(operation o) const { return options.weights[static_cast<std::size_t>(o)] > 0; }
   // Returns the operation of the mix that needs a key for each message; operation::write = none.
   [[nodiscard]] operation keyed() const;
   // Returns whether a message of the mix completes a receive.
   [[nodiscard]] bool receives() const { return has(operation::send) || has(operation::write_imm) || needs_key(keyed()); }
+  // Returns whether a message of the mix goes to a region of the target.
+  [[nodiscard]] bool uses_regions() const;
   [[nodiscard]] std::vector<std::size_t> sources() const;
   [[nodiscard]] std::vector<std::size_t> targets() const;
   [[nodiscard]] std::size_t qps_of(std::size_t source) const;
@@ -63,16 +70,29 @@ struct plan {
 
   std::vector<group> groups;
   std::vector<planned_flow> flows;
-  std::size_t hosts = 0;  // that the groups name, from host 0 on
+  std::size_t hosts = 0;                         // that the groups name, from host 0 on
+  std::vector<std::optional<std::size_t>> gpus;  // by host: number of the peer device
   ps warm_up{0};
   ps measure{0};
+
+  [[nodiscard]] std::optional<std::size_t> gpu_of(std::size_t host) const {
+    return host < gpus.size() ? gpus[host] : std::nullopt;
+  }
+  [[nodiscard]] std::uint32_t phases() const;
 };
 
-// Limits of the machine that a load cannot exceed.
+// Limits of the machine that a traffic cannot exceed.
 struct machine_limits {
+  struct host {
+    std::optional<std::size_t> gpu;  // number of the peer device
+    std::uint64_t gpu_bytes = 0;
+    std::uint64_t adapter_bytes = 0;  // its own memory
+  };
+
   double link_rate = 100e9;      // b/s of each direction
   ps post_cost{0};               // CPU time of one message in a posting thread, at least
   std::uint64_t max_inline = 0;  // bytes
+  std::vector<host> hosts;
 };
 
 using folder_lookup = std::function<std::filesystem::path(std::string_view knob)>;

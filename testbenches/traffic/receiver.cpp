@@ -48,17 +48,17 @@ bool take_receive(cpu& c, const receiver_settings& s, const ibv_wc& wc) {
 
 }  // namespace
 
-void receive(cpu& c, const receiver_settings& s, const std::function<bool()>& over) {
+void receive(cpu& c, receiver_settings& s, const std::function<bool()>& over) {
   for (const auto& g : s.granters) {
     if (!g->grant_all(c)) return s.record->fail("a first key could not be granted");
   }
   std::array<ibv_wc, 16> wc{};
   for (;;) {
-    const int got = ibv_poll_cq(c, s.cq, static_cast<int>(wc.size()), wc.data());
+    const int got = s.queues.poll(c, wc);
     if (got < 0) return s.record->fail("the completion queue of receives cannot be polled");
     const auto end = wc.begin() + got;
     if (!std::all_of(wc.begin(), end, [&](const ibv_wc& one) { return take_receive(c, s, one); })) return;
-    if (got == 0 && !wait_cq(c, s.cq, look_up) && over()) return;
+    if (got == 0 && !s.queues.wait(c, look_up) && over()) return;
   }
 }
 

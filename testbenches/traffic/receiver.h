@@ -8,12 +8,13 @@
 #include "testbenches/kit/endpoint.h"
 #include "testbenches/traffic/flow_record.h"
 #include "testbenches/traffic/key_granter.h"
+#include "testbenches/traffic/thread_queues.h"
 
 namespace hcasim::traffic {
 
 struct receiver_settings {
   flow_record* record = nullptr;
-  kit::ibv_cq* cq = nullptr;  // of all receives
+  thread_queues queues;  // of all receives
   kit::ibv_srq* shared = nullptr;
   kit::ibv_xrcd* domain = nullptr;  // XRC
   std::vector<kit::ibv_qp*> qps;
@@ -26,6 +27,6 @@ struct receiver_settings {
 bool fill_receives(cpu& c, const receiver_settings& s);
 // Grants the first keys. Posts a receive, and grants a key, for each completed receive, until `over` returns true and nothing
 // comes any more.
-void receive(cpu& c, const receiver_settings& s, const std::function<bool()>& over);
+void receive(cpu& c, receiver_settings& s, const std::function<bool()>& over);
 
 }  // namespace hcasim::traffic

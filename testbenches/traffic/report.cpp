@@ -48,23 +48,35 @@ std::vector<host_traffic> by_host(const measured_traffic& m) {
   return out;
 }
 
+// Returns the latencies of the messages that these hosts posted.
+latency_histogram latency_of(const measured_traffic& m, const host_list& hosts) {
+  latency_histogram all;
+  for (const flow_record& r : m.records) {
+    for (const std::size_t h : hosts) {
+      if (const latency_histogram* const one = r.of_host(h)) all.add(*one);
+    }
+  }
+  return all;
+}
+
 std::vector<double> rates_of_pairs(const flow_record& r) {
   std::vector<double> out;
   for (const flow_record::pair_count& n : r.pairs()) out.push_back(static_cast<double>(n.pushed + n.pulled));
   return out;
 }
 
-// Times in us: p50, p90, p99, p99.9, the largest.
-std::vector<cell> percentiles(const latency_histogram& h) {
-  std::vector<cell> out;
+// Times in us: mean, p50, p90, p99, p99.9, the largest.
+std::vector<cell> times_of(const latency_histogram& h) {
+  if (h.count() == 0) return std::vector<cell>(6, std::string("-"));
+  std::vector<cell> out{h.mean() / 1e6};
   for (const double p : {0.5, 0.9, 0.99, 0.999}) out.emplace_back(h.percentile(p) / 1e6);
   out.emplace_back(h.most() / 1e6);
   return out;
 }
 
 void add_latency(table& t, const std::string& name, const char* from, const latency_histogram& h) {
-  std::vector<cell> row{name, std::string(from), static_cast<std::uint64_t>(h.count()), h.mean() / 1e6};
-  for (cell& c : percentiles(h)) row.push_back(std::move(c));
+  std::vector<cell> row{name, std::string(from), static_cast<std::uint64_t>(h.count())};
+  for (cell& c : times_of(h)) row.push_back(std::move(c));
   t.row(std::move(row));
 }
 
@@ -112,16 +124,51 @@ void report_latencies(const measured_traffic& m, result& to) {
 void report_hosts(const measured_traffic& m, result& to) {
   const double s = seconds(m);
   const std::vector<host_traffic> hosts = by_host(m);
-  table& t = to.table("groups and hosts", {{"name"}, {"sent", "Gb/s"}, {"received", "Gb/s"}, {"posted", "M/s"}});
-  const auto row = [&](const std::string& name, const host_traffic& h) {
-    t.row(name, gigabits(h.sent, s), gigabits(h.received, s), millions(h.messages, s));
-  };
-  for (const plan::group& g : m.planned.groups) {
+  table& t = to.table("groups and hosts", {{"name"},
+                                           {"sent", "Gb/s"},
+                                           {"received", "Gb/s"},
+                                           {"posted", "M/s"},
+                                           {"fairness"},
+                                           {"mean", "us"},
+                                           {"p50", "us"},
+                                           {"p90", "us"},
+                                           {"p99", "us"},
+                                           {"p99.9", "us"},
+                                           {"max", "us"}});
+  const auto row = [&](const std::string& name, const host_list& members) {
     host_traffic sum;
-    for (const std::size_t h : g.hosts) sum += hosts[h];
-    row(g.name, sum);
+    std::vector<double> each;
+    for (const std::size_t h : members) {
+      sum += hosts[h];
+      each.push_back(hosts[h].sent + hosts[h].received);
+    }
+    std::vector<cell> cells{name, gigabits(sum.sent, s), gigabits(sum.received, s), millions(sum.messages, s)};
+    cells.push_back(members.size() > 1 ? cell(jain_index(each)) : cell(std::string("-")));
+    for (cell& c : times_of(latency_of(m, members))) cells.push_back(std::move(c));
+    t.row(std::move(cells));
+  };
+  for (const plan::group& g : m.planned.groups) row(g.name, g.hosts);
+  for (std::size_t h = 0; h < hosts.size(); ++h) row(fmt::format("node{}", h), {h});
+}
+
+// Phases that follow one another, in time after the begin of the first one.
+void report_phases(const measured_traffic& m, result& to) {
+  if (m.phase_begins.size() < 2) return;
+  table& t = to.table("phases", {{"phase"}, {"begin", "us"}, {"last completion", "us"}, {"time", "us"}, {"messages"}});
+  const ps origin = m.phase_begins.front();
+  for (std::uint32_t phase = 1; phase <= m.phase_begins.size(); ++phase) {
+    const ps begin = m.phase_begins[phase - 1];
+    ps end = begin;
+    std::uint64_t messages = 0;
+    for (std::size_t i = 0; i < m.records.size(); ++i) {
+      if (m.planned.flows[i].options.phase != phase) continue;
+      end = std::max(end, m.records[i].last_done());
+      messages += m.records[i].all_messages();
+    }
+    t.row(phase, to_us(begin - origin), to_us(end - origin), to_us(end - begin), messages);
+    to.figure(fmt::format("phase{}_time", phase), to_us(end - begin), "us",
+              "from the begin of the phase to its last completion");
   }
-  for (std::size_t h = 0; h < hosts.size(); ++h) row(fmt::format("node{}", h), hosts[h]);
 }
 
 // Sums over all flows.
@@ -132,7 +179,7 @@ struct whole {
   bool open = false;
   latency_histogram response;
   std::vector<double> pairs;
-  std::vector<const flow_record*> records;
+  std::vector<std::vector<const flow_record*>> phases;
 };
 
 whole sum_of(const measured_traffic& m) {
@@ -146,7 +193,8 @@ whole sum_of(const measured_traffic& m) {
     w.offered += static_cast<double>(open ? r.offered_bytes() : r.bytes());
     w.response.add(open ? r.response() : r.latency());
     for (const double rate : rates_of_pairs(r)) w.pairs.push_back(rate);
-    w.records.push_back(&r);
+    w.phases.resize(m.planned.phases());
+    w.phases[m.planned.flows[i].options.phase - 1].push_back(&r);
   }
   return w;
 }
@@ -167,10 +215,12 @@ void report(const measured_traffic& m, result& to) {
   to.figure("p99.9", w.response.percentile(0.999) / 1e6, "us", "likewise, by 99.9 %");
   to.figure("max", w.response.most() / 1e6, "us", "the longest");
   to.figure("fairness", jain_index(w.pairs), "1", "Jain's index over the pairs of hosts; 1: all carry the same");
-  to.figure("overlap", overlap(w.records, m.begin, m.end), "1", "share of the measured time in which all flows were active");
+  to.figure("overlap", overlap(w.phases, m.begin, m.end), "1",
+            "share of the measured time in which all flows of a phase were active");
   report_flows(m, to);
   report_latencies(m, to);
   report_hosts(m, to);
+  report_phases(m, to);
   to.operations(static_cast<std::uint64_t>(w.messages));
 }
 

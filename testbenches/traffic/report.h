@@ -14,6 +14,7 @@ struct measured_traffic {
   const std::vector<flow_record>& records;
   ps begin;
   ps end;
+  const std::vector<ps>& phase_begins;  // of the first phase too
 };
 
 void report(const measured_traffic& m, result& to);

@@ -89,6 +89,7 @@ class traffic_testbench final : public testbench, public named_members {
     const auto& driver = machine.nodes.front().driver;
     limits.post_cost = driver.post_wqe + driver.post_segment + driver.poll_cqe;
     limits.max_inline = machine.nodes.front().hca.command_unit.max_inline;
+    for (const node_config& n : machine.nodes) limits.hosts.push_back(memories_of(n));
     plan_ = traffic::make_plan(o_, limits, seed, folder_of);
   }
 
@@ -103,8 +104,14 @@ class traffic_testbench final : public testbench, public named_members {
       if (const std::string& why = engine.records()[i].failure(); !why.empty())
         context.fail(fmt::format("flow {}: {}", plan_.flows[i].name, why));
     }
+    for (std::size_t i = 0; i < plan_.flows.size(); ++i) {
+      const traffic::planned_flow& f = plan_.flows[i];
+      if (f.options.phase == 1 || engine.records()[i].first_post() != never) continue;
+      context.fail(fmt::format("flow {}: the measured time ended before phase {} began; raise measure, or write measure: never",
+                               f.name, f.options.phase));
+    }
     context.check(engine.finished(), "not every host came to the end of its traffic");
-    const traffic::measured_traffic m{plan_, engine.records(), engine.begin(), engine.end()};
+    const traffic::measured_traffic m{plan_, engine.records(), engine.begin(), engine.end(), engine.phase_begins()};
     traffic::report(m, context.result());
     std::ofstream rates(context.folder() / "rates.csv");
     traffic::write_rates(m, rates);
@@ -115,6 +122,15 @@ class traffic_testbench final : public testbench, public named_members {
   }
 
  private:
+  static traffic::machine_limits::host memories_of(const node_config& n) {
+    traffic::machine_limits::host out;
+    for (std::size_t i = n.peer.size(); i-- != 0;) {
+      if (n.peer[i].kind == peer_kind::gpu) out = {i, n.peer[i].memory, 0};
+    }
+    out.adapter_bytes = n.hca.device_memory.size;
+    return out;
+  }
+
   traffic::traffic_options o_ = traffic::traffic_options::example();
   bool groups_named_ = false;
   bool flows_named_ = false;

@@ -1,5 +1,6 @@
 // Completion channels and asynchronous events, through interrupts.
 #include "models/driver/testing/bench.h"
+#include "models/driver/verbs/waiting.h"
 
 namespace hcasim::testing {
 namespace {
@@ -60,6 +61,32 @@ TEST(Events, CompletionChannel) {
     EXPECT_EQ(ibv_destroy_cq(c, cq), 0);
     EXPECT_GE(c.time() - before, 80_us);
     EXPECT_EQ(ibv_destroy_comp_channel(c, channel), 0);
+  });
+}
+
+// A thread in poll() wakes for an event, and at its time without one.
+TEST(Events, ChannelIsPolledForATime) {
+  bench b;
+  b.run([&](cpu& c) {
+    ibv_comp_channel* channel = ibv_create_comp_channel(c, b.context);
+    ibv_cq* cq = ibv_create_cq(c, b.context, 16, nullptr, channel, 0);
+    EXPECT_EQ(ibv_req_notify_cq(c, cq, 0), 0);
+    b.settle(c);
+    const std::uint32_t cqn = bench::at<std::uint32_t>(b.adapter.uar_writes.back().bytes, 0) & 0xffffff;
+    const ps asleep = c.time();
+    EXPECT_FALSE(hcax_poll_channel(c, channel, 20_us));
+    EXPECT_GE(c.time() - asleep, 20_us);
+    EXPECT_LT(c.time() - asleep, 21_us);
+    b.adapter.event(b.adapter.cqc(cqn).eqn, HCA_EVENT_COMPLETION, cqn);
+    const ps before = c.time();
+    EXPECT_TRUE(hcax_poll_channel(c, channel, 1000_ms));
+    EXPECT_LT(c.time() - before, 20_us) << "the event and not the time ends the sleep";
+    EXPECT_TRUE(hcax_poll_channel(c, channel, 1000_ms)) << "the event is there until it is taken";
+    ibv_cq* from = nullptr;
+    void* context = nullptr;
+    EXPECT_TRUE(hcax_take_cq_event(c, channel, &from, &context));
+    EXPECT_EQ(from, cq);
+    ibv_ack_cq_events(from, 1);
   });
 }
 

@@ -10,7 +10,7 @@
 
 #include "tlm/base/units.h"
 
-namespace hcasim::traffic {
+namespace hcasim::kit {
 
 class latency_histogram {
  public:
@@ -74,4 +74,4 @@ class latency_histogram {
   std::uint64_t least_ = UINT64_MAX;
 };
 
-}  // namespace hcasim::traffic
+}  // namespace hcasim::kit
