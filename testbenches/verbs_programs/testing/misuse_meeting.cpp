@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 
+#include "testbenches/verbs_programs/testing/machine_code.h"
 #include "testbenches/verbs_programs/testing/misuse.h"
 
 namespace misuse {
@@ -28,7 +29,7 @@ void* tell_later(void*) {
 }
 
 void in_memory() {
-  while (*told == 0) __builtin_ia32_pause();
+  while (*told == 0) hcasim::machine::pause();
 }
 void at_clock() {
   while (*told == 0) clock_ns();
