@@ -37,7 +37,7 @@ class doorbell_generator : doorbell_software {
   item next() {
     write_fields f;
     f.page = static_cast<std::uint16_t>(r_.below(HCA_UAR_COUNT));
-    if (moves_ && !o_.storms) return of_moved_record(f);
+    if (moves_ && met_.empty() && !o_.storms) return of_moved_record(f);
     if (!random()) return next_exact(f);
     if (aside_ > 0) return of_a_crowd_aside(f);
     if (!met_.empty()) {
@@ -88,6 +88,7 @@ class doorbell_generator : doorbell_software {
     moves_ = false;
     ++move_turn_;
     broken(f, names_.of_qp(q));
+    f.gap += static_cast<std::uint32_t>(std::exchange(rest_, 0));
     make_room(f);
     return pack(f);
   }
