@@ -1,6 +1,7 @@
 #include "testbenches/coverification/lockstep/lockstep.h"
 
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): kill is POSIX
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -313,6 +314,7 @@ report run_isolated(const std::string& unit, const item_stream& stream, const op
   const pid_t child = fork();
   if (child < 0) throw std::system_error(errno, std::generic_category(), "lockstep: no process");
   if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a run that no process waits for ends
     close(ends[0]);
     if (o.seconds != 0) {
       const rlimit limit{o.seconds, o.seconds + 1};

@@ -1,6 +1,8 @@
 #include "testbenches/coverification/lockstep/mutation.h"
 
+#include <signal.h>  // NOLINT(modernize-deprecated-headers): SIGKILL is POSIX
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -181,6 +183,7 @@ std::vector<judged> judge_mutants(const std::string& unit, const std::vector<mut
       workers.push_back(child);
       continue;
     }
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     // The output of a broken design is dropped.
     if (!std::freopen("/dev/null", "w", stdout) || !std::freopen("/dev/null", "w", stderr)) _exit(1);
     for (std::size_t i = 0; (i = next->fetch_add(1)) < chosen.size();) {

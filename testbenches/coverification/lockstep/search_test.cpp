@@ -92,6 +92,35 @@ TEST(search, begins_when_the_difference_has_been_told) {
   std::filesystem::remove_all(folder);
 }
 
+int begun = -1;  // end of a pipe
+// Reports the begin of a run, and waits.
+std::unique_ptr<rtl::design> make_waiting(unsigned) {
+  if (::write(begun, "b", 1) == 1) ::sleep(20);
+  ::_exit(1);
+}
+
+TEST(search, a_run_ends_with_the_process_that_waits_for_it) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const pid_t waits = ::fork();
+  if (waits == 0) {
+    begun = ends[1];
+    options o = slow();
+    o.design = make_waiting;
+    run_isolated("key_check", make_bench("key_check")->generate(o), o);
+    ::_exit(0);
+  }
+  ::close(ends[1]);
+  char c = 0;
+  ASSERT_EQ(::read(ends[0], &c, 1), 1);
+  ::kill(waits, SIGKILL);
+  ::waitpid(waits, nullptr, 0);
+  const auto begin = host_clock::now();
+  EXPECT_EQ(::read(ends[0], &c, 1), 0);
+  EXPECT_LT(seconds_since(begin), 10.0) << "the run goes on";
+  ::close(ends[0]);
+}
+
 // A call of exit() in a run is the problem of that run.
 TEST(search, a_run_that_ends_its_process_is_no_success) {
   options o;
