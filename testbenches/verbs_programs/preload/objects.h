@@ -70,11 +70,31 @@ struct cq_object {
   std::uint64_t polled_ticks;  // of the adapter's clock
 };
 
+// A bind in a list to post, and the earlier key of its window.
+struct posted_bind {
+  const ibv_send_wr* request;  // null = of an extended call
+  ibv_mw* mw;
+  std::uint32_t before;
+};
+using posted_binds = std::vector<posted_bind>;
+
+// Shows the key that a posted bind gives to its window of type 2. The struct keeps its index.
+inline void show_key(posted_binds& binds, ibv_mw* mw, std::uint32_t key, const ibv_send_wr* request) {
+  if (!mw || mw->type != IBV_MW_TYPE_2) return;
+  binds.push_back({request, mw, mw->rkey});
+  mw->rkey = (mw->rkey & ~0xffU) | (key & 0xff);
+}
+// Undoes the binds from `first` on in the structs of their windows.
+inline void give_back(posted_binds& binds, std::size_t first = 0) {
+  for (; binds.size() > first; binds.pop_back()) binds.back().mw->rkey = binds.back().before;
+}
+
 // The requests that the extended calls have gathered between wr_start and wr_complete.
 struct pending_sends {
   std::vector<channel::send_request> requests;
   std::vector<std::vector<channel::segment>> segments;
   std::vector<std::vector<char>> inlined;
+  posted_binds binds;
   int error = 0;
 };
 
