@@ -35,6 +35,7 @@ struct context_object {
 struct pd_object {
   ibv_pd pd;
   handle name;
+  ibv_context* home;
   pd_object* parent;  // of a parent domain
 };
 
@@ -45,16 +46,19 @@ struct td_object {
 struct mr_object {
   ibv_mr mr;
   handle name;
+  ibv_context* home;
 };
 
 struct mw_object {
   ibv_mw mw;
   handle name;
+  ibv_context* home;
 };
 
 struct dm_object {
   ibv_dm dm;
   handle name;
+  ibv_context* home;
 };
 
 struct channel_object {
@@ -66,6 +70,7 @@ struct channel_object {
 struct cq_object {
   ibv_cq_ex cq;  // begins as an ibv_cq
   handle name;
+  ibv_context* home;
   ibv_wc polled;               // of the extended calls
   std::uint64_t polled_ticks;  // of the adapter's clock
 };
@@ -101,6 +106,7 @@ struct pending_sends {
 struct qp_object {
   ibv_qp_ex qp;  // begins as an ibv_qp
   handle name;
+  ibv_context* home;
   bool extended;
   pending_sends* pending;
   ibv_ah_attr address;  // the program's own address; the adapter gets another form for RoCE
@@ -109,6 +115,7 @@ struct qp_object {
 struct srq_object {
   ibv_srq srq;
   handle name;
+  ibv_context* home;
   std::uint32_t number;  // XRC
 };
 
@@ -120,6 +127,7 @@ struct xrcd_object {
 struct ah_object {
   ibv_ah ah;
   handle name;
+  ibv_context* home;
 };
 
 template <class Object, class Public>
@@ -133,14 +141,14 @@ inline handle name_of(ibv_context* c) {
   return of_context(c)->name;
 }
 
-// Returns the name for requests that a real library would hand to the kernel. The kernel knows objects by the handle in the
-// public struct, so a handle overwritten by the program names no object. Posting and polling do not use this handle, as in a
-// real library.
+// Returns the name for requests that a real library would hand to the kernel. The kernel knows objects by the context and the
+// handle in the public struct. So an object names nothing if the program has overwritten either. Posting and polling use
+// neither, as in a real library.
 template <class Object, class Public>
 handle kernel_name(const Public* p) {
   if (!p) return 0;
-  const handle name = reinterpret_cast<const Object*>(p)->name;
-  return p->handle == channel::number_of(name) ? name : channel::no_object;
+  const Object& o = *reinterpret_cast<const Object*>(p);
+  return p->handle == channel::number_of(o.name) && p->context == o.home ? o.name : channel::no_object;
 }
 inline handle name_of(const ibv_pd* p) {
   return kernel_name<pd_object>(p);

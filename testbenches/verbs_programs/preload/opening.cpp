@@ -32,6 +32,7 @@ ibv_pd* made_pd(ibv_context* context, handle name) {
   p->pd.context = context;
   p->pd.handle = channel::number_of(name);
   p->name = name;
+  p->home = context;
   return &p->pd;
 }
 

@@ -66,8 +66,6 @@ void spin(const char* how) {
 
 namespace {
 
-constexpr std::size_t long_bytes = 1 << 20;
-
 // Waits for the last byte of a long message, as a latency test does.
 void wait_proven(const volatile char& last, char wanted) {
   while (last != wanted) {
@@ -84,6 +82,7 @@ void wait_counting(const volatile char& last, char wanted) {
 // Messages of many packets, and waits for the last byte of each.
 void spin_long(const char* how) {
   const bool counts = std::strcmp(how, "counting") == 0;
+  const std::uint32_t long_bytes = counts ? 16 << 10 : 1 << 20;
   looped l;
   auto* const both = static_cast<char*>(std::calloc(2, long_bytes));
   REQUIRE(both);

@@ -266,6 +266,11 @@ void garbled(Object* object, int error, const char* what, int (*call)(Object*)) 
 
 void handles() {
   looped l;
+  const opened other = open();
+  other.pd->context = l.o.context;
+  REQUIRE(ibv_dealloc_pd(other.pd) == ENOENT && !ibv_reg_mr(other.pd, buffer, 4096, 0) && errno == EINVAL);
+  other.pd->context = other.context;
+  REQUIRE(ibv_dealloc_pd(other.pd) == 0);
   ibv_mr* mr = bindable(l);
   ibv_mw* mw = ibv_alloc_mw(l.o.pd, IBV_MW_TYPE_2);
   ibv_srq_init_attr queue{};
