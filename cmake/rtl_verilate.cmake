@@ -45,6 +45,10 @@ function(hca_find_verilator)
                                                 PUBLIC VL_TIME_STAMP64)
     target_compile_options(hcasim_verilated PRIVATE -include ${root}/tlm/rtl/verilated_print.h)
     target_compile_features(hcasim_verilated PRIVATE cxx_std_20)
+    # Without optimization clang calls a function for std::atomic's is_lock_free.
+    if(CMAKE_CXX_COMPILER_ID MATCHES Clang AND CMAKE_SYSTEM_NAME STREQUAL Linux)
+      target_link_libraries(hcasim_verilated PUBLIC atomic)
+    endif()
     target_link_libraries(hcasim_verilated PUBLIC Threads::Threads hcasim_fstapi)
     set_target_properties(hcasim_verilated PROPERTIES POSITION_INDEPENDENT_CODE ON)  # for hca_add_unit
   endif()

@@ -63,6 +63,7 @@ TEST_F(misuse, bad_words_for_a_program_are_refused) {
   EXPECT_SAYS(exec(folder_ / "out", "--"), 2, "no command follows");
   EXPECT_SAYS(run_program(places::program, "run applications --no-trace --param program0.run=\"a 'b\""), 2, "is not closed");
   EXPECT_SAYS(run("true", "--param program0.start=soon"), 2, "first_idle");
+  EXPECT_SAYS(run("true", "--param device_name=a/b"), 2, "device_name: 'a/b' is no name of a device");
 }
 
 TEST_F(misuse, the_status_of_a_program_is_the_runs) {
@@ -185,6 +186,23 @@ TEST_F(misuse, a_run_that_is_interrupted_keeps_what_it_has) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 130) << status;
   EXPECT_EQ(printed(0), "so far\n");
   EXPECT_NE(file_content(folder_ / "out/result.json").find("stopped by a signal at"), std::string::npos);
+}
+
+// A signal that ends the run ends the first program, for whose sleep the second one waits.
+TEST_F(misuse, no_program_is_started_after_a_signal_has_ended_the_run) {
+  const std::string note = folder_ / "begun";
+  const outcome o = run("sh -c 'kill -TERM $PPID; while :; do :; done' -- sh -c 'echo > " + note + "'");
+  EXPECT_EQ(o.status, 143) << o.text;
+  EXPECT_NE(o.text.find("stopped by a signal at"), std::string::npos) << o.text;
+  EXPECT_FALSE(fs::exists(note));
+}
+
+// A server that polls without sleep is ready for its client.
+TEST_F(misuse, a_program_that_polls_in_vain_lets_the_next_one_start) {
+  for (const char* how : {"polls", "polls_beside"}) {
+    const std::string note = folder_ / how;
+    EXPECT_EQ(run(fmt::format("{0} {1} {2} -- sh -c 'echo > {2}'", program_, how, note)).status, 0) << printed(0);
+  }
 }
 
 TEST_F(misuse, a_child_that_is_killed) {
@@ -378,6 +396,21 @@ TEST_P(spinning, wait_is_proven_or_counted) {
     EXPECT_GT(figure_of("unproven_spins"), 0);
   }
 }
+// Eight messages of 1024 packets each. A proven wait ends once a message, or twice.
+TEST_F(misuse, a_wait_for_a_long_message_is_few_requests) {
+  ASSERT_EQ(run_own("spin_long proven").status, 0) << printed(0);
+  EXPECT_EQ(figure_of("unproven_spins"), 0);
+  EXPECT_LT(figure_of("requests"), 100);
+}
+
+// Eight messages of 16 packets each. A loop that counts cannot be proven to wait. Each of its sleeps is a request, and they
+// grow while no packet lands.
+TEST_F(misuse, a_counting_wait_for_a_long_message_is_few_requests_a_packet) {
+  ASSERT_EQ(run_own("spin_long counting").status, 0) << printed(0);
+  EXPECT_GT(figure_of("unproven_spins"), 0);
+  EXPECT_LT(figure_of("requests"), 8 * 16 * 2);
+}
+
 INSTANTIATE_TEST_SUITE_P(loops, spinning,
                          ::testing::Values(loop{"pure", true}, loop{"pause", true}, loop{"stack", true}, loop{"clock", true},
                                            loop{"stamp", true}, loop{"register", false}, loop{"memory", false},

@@ -1,6 +1,7 @@
 #include "testbenches/verbs_programs/program_set.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -35,6 +36,16 @@ std::optional<ps> start_of(const std::string& start) {
   } catch (const quantity_error& e) {
     throw input_error(fmt::format("start: {}; write first_idle or a time, as 10 us", e.what()));
   }
+}
+
+void check_device_name(const std::string& name) {
+  constexpr std::size_t longest = 63;
+  const auto is_ordinary = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.'; };
+  if (!name.empty() && name.size() <= longest && name != "." && name != ".." &&
+      std::all_of(name.begin(), name.end(), is_ordinary))
+    return;
+  throw input_error(fmt::format(
+      "device_name: '{}' is no name of a device; write up to {} letters, digits, '_', '-' or '.', as mlx5_0", name, longest));
 }
 
 // A table stands at the end of what a program prints, which may be long.
@@ -92,6 +103,8 @@ void program_set::knobs(knob_visitor& k) {
   k.choice(
       "together", config_.clients, {"paired", "always", "never"},
       "when clients, which name the node of another program, start together: if there are as many servers, always or never");
+  k.text("device_name", config_.device,
+         "the adapter's name in programs, as some look for mlx5_0; letters, digits, '_', '-', '.'");
   k.flag("echo", config_.echo, "show what programs write on the terminal as well");
   for (std::size_t i = 0; i < most_programs; ++i) k.group(names[i], programs_[i], "a program");
 }
@@ -104,6 +117,7 @@ applications::programs& program_set::make(run_context& context, hcasim::system& 
     config_.programs.push_back({p.run, node, by_rank, start_of(p.start), p.expect});
   }
   if (config_.programs.empty()) throw input_error(how);
+  check_device_name(config_.device);
   config_.folder = context.folder();
   config_.seed = context.seed();
   return context.make<applications::programs>("programs", s, config_);

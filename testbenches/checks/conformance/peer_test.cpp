@@ -286,7 +286,7 @@ PEER_CONFORMANCE(clients_that_lie_are_refused) {
       [](sg& s, int& nmap) {
         s.push_back({s[0].dma_address, 0}), nmap = 2;
       },
-      [bar](sg& s, int& nmap) {
+      [](sg& s, int& nmap) {
         s = {{bar, 1ULL << 63}, {bar, 1ULL << 63}, {bar, 64_KiB}}, nmap = 3;
       },                                                       // sums up around the end
       [](sg& s, int&) { s[0].dma_address = HCA_DM_BASE; },     // memory of the adapter

@@ -42,11 +42,15 @@ struct wait_others {
   std::uint32_t again;
   std::uint32_t all;
 };
-// The thread turns in a loop that changes nothing (`proven`), or seems to.
+// The thread turns in a loop that changes nothing (`proven`), or seems to. A proven loop that reads only `pages` goes on as
+// before until one of them changes.
 struct spin {
   static constexpr request_id number = request_id::spin;
   using answer = nothing;
+  static constexpr std::size_t most_pages = 8;
   std::uint32_t proven;
+  std::uint32_t count;  // of pages; 0 = the loop may read any
+  std::uint64_t pages[most_pages];
 };
 struct thread_ends {
   static constexpr request_id number = request_id::thread_ends;

@@ -62,6 +62,7 @@ ibv_cq_ex* make_cq(ibv_context* context, std::uint32_t cqe, void* user, ibv_comp
     return refused<ibv_cq_ex>(error);
   }
   q->name = out.object;
+  q->home = context;
   q->cq.context = context;
   q->cq.channel = with;
   q->cq.cq_context = user;

@@ -148,6 +148,7 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* a
   p->pd.handle = attr->pd->handle;
   p->parent = of<pd_object>(attr->pd);
   p->name = p->parent->name;
+  p->home = context;
   return &p->pd;
 }
 
@@ -316,6 +317,7 @@ HCASIM_PUBLIC ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
   a->ah.pd = pd;
   a->ah.handle = channel::number_of(out.object);
   a->name = out.object;
+  a->home = pd->context;
   return &a->ah;
 }
 

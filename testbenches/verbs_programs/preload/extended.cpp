@@ -65,6 +65,7 @@ void wr_bind_mw(ibv_qp_ex* qp, ibv_mw* mw, std::uint32_t rkey, const ibv_mw_bind
   r.mw = of<mw_object>(mw)->name;
   r.bind_rkey = rkey;
   r.bind = bind_of(*bind, mw);
+  show_key(of_ex(qp).pending->binds, mw, rkey, nullptr);
 }
 
 void set_ud_addr(ibv_qp_ex* qp, ibv_ah* ah, std::uint32_t qpn, std::uint32_t qkey) {
@@ -115,17 +116,20 @@ void clear(pending_sends& p) {
   p.requests.clear();
   p.segments.clear();
   p.inlined.clear();
+  p.binds.clear();
 }
 
 void wr_start(ibv_qp_ex* qp) {
   clear(*of_ex(qp).pending);
 }
 void wr_abort(ibv_qp_ex* qp) {
+  give_back(of_ex(qp).pending->binds);
   clear(*of_ex(qp).pending);
 }
 int wr_complete(ibv_qp_ex* qp) {
   pending_sends& p = *of_ex(qp).pending;
   const int error = post(of_ex(qp), p);
+  if (error) give_back(p.binds);
   clear(p);
   return error;
 }

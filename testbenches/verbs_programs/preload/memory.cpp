@@ -8,6 +8,7 @@ namespace hcasim::preload {
 ibv_mr* made_mr(ibv_pd* pd, const channel::key_answer& out, void* address, size_t length) {
   auto* m = made<mr_object>();
   m->name = out.object;
+  m->home = pd->context;
   m->mr = {pd->context, pd, address, length, channel::number_of(out.object), out.lkey, out.rkey};
   return &m->mr;
 }
@@ -45,6 +46,7 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
     return refused<ibv_mw>(error);
   auto* m = made<mw_object>();
   m->name = out.object;
+  m->home = pd->context;
   m->mw = {pd->context, pd, out.rkey, channel::number_of(out.object), type};
   return &m->mw;
 }
@@ -79,6 +81,7 @@ int from_dm(void* host, ibv_dm* dm, std::uint64_t offset, size_t length) {
 ibv_dm* made_dm(ibv_context* context, handle name) {
   auto* d = made<dm_object>();
   d->name = name;
+  d->home = context;
   d->dm = {context, to_dm, from_dm, 0, channel::number_of(name)};
   return &d->dm;
 }

@@ -35,6 +35,7 @@ struct context_object {
 struct pd_object {
   ibv_pd pd;
   handle name;
+  ibv_context* home;
   pd_object* parent;  // of a parent domain
 };
 
@@ -45,16 +46,19 @@ struct td_object {
 struct mr_object {
   ibv_mr mr;
   handle name;
+  ibv_context* home;
 };
 
 struct mw_object {
   ibv_mw mw;
   handle name;
+  ibv_context* home;
 };
 
 struct dm_object {
   ibv_dm dm;
   handle name;
+  ibv_context* home;
 };
 
 struct channel_object {
@@ -66,21 +70,43 @@ struct channel_object {
 struct cq_object {
   ibv_cq_ex cq;  // begins as an ibv_cq
   handle name;
+  ibv_context* home;
   ibv_wc polled;               // of the extended calls
   std::uint64_t polled_ticks;  // of the adapter's clock
 };
+
+// A bind in a list to post, and the earlier key of its window.
+struct posted_bind {
+  const ibv_send_wr* request;  // null = of an extended call
+  ibv_mw* mw;
+  std::uint32_t before;
+};
+using posted_binds = std::vector<posted_bind>;
+
+// Shows the key that a posted bind gives to its window of type 2. The struct keeps its index.
+inline void show_key(posted_binds& binds, ibv_mw* mw, std::uint32_t key, const ibv_send_wr* request) {
+  if (!mw || mw->type != IBV_MW_TYPE_2) return;
+  binds.push_back({request, mw, mw->rkey});
+  mw->rkey = (mw->rkey & ~0xffU) | (key & 0xff);
+}
+// Undoes the binds from `first` on in the structs of their windows.
+inline void give_back(posted_binds& binds, std::size_t first = 0) {
+  for (; binds.size() > first; binds.pop_back()) binds.back().mw->rkey = binds.back().before;
+}
 
 // The requests that the extended calls have gathered between wr_start and wr_complete.
 struct pending_sends {
   std::vector<channel::send_request> requests;
   std::vector<std::vector<channel::segment>> segments;
   std::vector<std::vector<char>> inlined;
+  posted_binds binds;
   int error = 0;
 };
 
 struct qp_object {
   ibv_qp_ex qp;  // begins as an ibv_qp
   handle name;
+  ibv_context* home;
   bool extended;
   pending_sends* pending;
   ibv_ah_attr address;  // the program's own address; the adapter gets another form for RoCE
@@ -89,6 +115,7 @@ struct qp_object {
 struct srq_object {
   ibv_srq srq;
   handle name;
+  ibv_context* home;
   std::uint32_t number;  // XRC
 };
 
@@ -100,6 +127,7 @@ struct xrcd_object {
 struct ah_object {
   ibv_ah ah;
   handle name;
+  ibv_context* home;
 };
 
 template <class Object, class Public>
@@ -113,14 +141,14 @@ inline handle name_of(ibv_context* c) {
   return of_context(c)->name;
 }
 
-// Returns the name for requests that a real library would hand to the kernel. The kernel knows objects by the handle in the
-// public struct, so a handle overwritten by the program names no object. Posting and polling do not use this handle, as in a
-// real library.
+// Returns the name for requests that a real library would hand to the kernel. The kernel knows objects by the context and the
+// handle in the public struct. So an object names nothing if the program has overwritten either. Posting and polling use
+// neither, as in a real library.
 template <class Object, class Public>
 handle kernel_name(const Public* p) {
   if (!p) return 0;
-  const handle name = reinterpret_cast<const Object*>(p)->name;
-  return p->handle == channel::number_of(name) ? name : channel::no_object;
+  const Object& o = *reinterpret_cast<const Object*>(p);
+  return p->handle == channel::number_of(o.name) && p->context == o.home ? o.name : channel::no_object;
 }
 inline handle name_of(const ibv_pd* p) {
   return kernel_name<pd_object>(p);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 
 #include "testbenches/verbs_programs/preload/libc.h"
 #include "testbenches/verbs_programs/preload/objects.h"
@@ -15,10 +16,12 @@ ibv_device* only_device() {
     auto* made_one = made<device_object>();
     made_one->device.node_type = IBV_NODE_CA;
     made_one->device.transport_type = IBV_TRANSPORT_IB;
-    std::snprintf(made_one->device.name, sizeof made_one->device.name, "hcasim0");
+    const char* const given = ::getenv("HCASIM_DEVICE");
+    const char* const name = given ? given : "hcasim0";
+    std::snprintf(made_one->device.name, sizeof made_one->device.name, "%s", name);
     std::snprintf(made_one->device.dev_name, sizeof made_one->device.dev_name, "uverbs0");
     std::snprintf(made_one->device.dev_path, sizeof made_one->device.dev_path, "/sys/class/infiniband_verbs/uverbs0");
-    std::snprintf(made_one->device.ibdev_path, sizeof made_one->device.ibdev_path, "/sys/class/infiniband/hcasim0");
+    std::snprintf(made_one->device.ibdev_path, sizeof made_one->device.ibdev_path, "/sys/class/infiniband/%s", name);
     return made_one;
   }();
   return &d->device;
@@ -29,6 +32,7 @@ ibv_pd* made_pd(ibv_context* context, handle name) {
   p->pd.context = context;
   p->pd.handle = channel::number_of(name);
   p->name = name;
+  p->home = context;
   return &p->pd;
 }
 

@@ -1,4 +1,7 @@
 // Posting: lists of requests go to the simulator in pieces that fit into the page.
+#include <algorithm>
+#include <utility>
+
 #include "testbenches/verbs_programs/preload/objects.h"
 
 namespace hcasim::preload {
@@ -39,9 +42,30 @@ channel::send_request request_of(const ibv_send_wr& wr, ibv_qp_type type) {
   return r;
 }
 
-channel::receive_request receive_of(const ibv_recv_wr& wr) {
-  return {wr.wr_id, 0};
-}
+// Turns the send requests of a list into those of the channel.
+struct sends_of_list {
+  ibv_qp_type type;
+  posted_binds binds{};
+
+  channel::send_request operator()(const ibv_send_wr& wr) const { return request_of(wr, type); }
+  // Notes that the request goes to the simulator.
+  void taken(const ibv_send_wr& wr) {
+    if (wr.opcode == IBV_WR_BIND_MW) show_key(binds, wr.bind_mw.mw, wr.bind_mw.rkey, &wr);
+  }
+  // Takes back what was noted of `first` and the requests behind it.
+  void refused(const ibv_send_wr* first) {
+    for (; first; first = first->next) {
+      const auto at = std::find_if(binds.begin(), binds.end(), [first](const posted_bind& b) { return b.request == first; });
+      if (at != binds.end()) return give_back(binds, static_cast<std::size_t>(at - binds.begin()));
+    }
+  }
+};
+
+struct receives_of_list {
+  channel::receive_request operator()(const ibv_recv_wr& wr) const { return {wr.wr_id, 0}; }
+  static void taken(const ibv_recv_wr&) {}
+  static void refused(const ibv_recv_wr*) {}
+};
 
 // Writes requests, each with its segments behind it, into the list area until one does not fit.
 class list_writer {
@@ -70,13 +94,14 @@ class list_writer {
 template <class Wr, class Convert>
 class chain {
  public:
-  chain(Wr* first, Convert convert) : first_(first), at_(first), convert_(convert) {}
+  chain(Wr* first, Convert convert) : first_(first), at_(first), convert_(std::move(convert)) {}
 
   [[nodiscard]] bool done() const { return !first_; }
   // Writes the next request. False = there is none, there is no room, or its number of segments is negative.
   bool put(list_writer& out) {
     if (!at_ || at_->num_sge < 0) return false;
     if (!out.put(convert_(*at_), at_->sg_list, static_cast<std::size_t>(at_->num_sge))) return false;
+    convert_.taken(*at_);
     at_ = at_->next;
     return true;
   }
@@ -85,7 +110,11 @@ class chain {
     for (; n > 0 && first_; --n) first_ = first_->next;
     at_ = first_;
   }
-  [[nodiscard]] Wr* first() const { return first_; }
+  // Returns the first request that was not taken.
+  Wr* refused() {
+    convert_.refused(first_);
+    return first_;
+  }
 
  private:
   Wr* first_;
@@ -130,24 +159,24 @@ int post_all(handle queue, Source& from) {
 
 template <class Request, class Wr, class Convert>
 int post_list(handle queue, Wr* wr, Wr** bad, Convert convert) {
-  chain from(wr, convert);
+  chain from(wr, std::move(convert));
   const int error = post_all<Request>(queue, from);
-  if (error && bad) *bad = from.first();
+  if (!error) return 0;
+  Wr* const refused = from.refused();
+  if (bad) *bad = refused;
   return error;
 }
 
 int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) {
-  const ibv_qp_type type = qp->qp_type;
-  return post_list<channel::post_send>(of<qp_object>(qp)->name, wr, bad,
-                                       [type](const ibv_send_wr& w) { return request_of(w, type); });
+  return post_list<channel::post_send>(of<qp_object>(qp)->name, wr, bad, sends_of_list{qp->qp_type});
 }
 
 int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad) {
-  return post_list<channel::post_recv>(of<qp_object>(qp)->name, wr, bad, receive_of);
+  return post_list<channel::post_recv>(of<qp_object>(qp)->name, wr, bad, receives_of_list{});
 }
 
 int post_srq_recv(ibv_srq* srq, ibv_recv_wr* wr, ibv_recv_wr** bad) {
-  return post_list<channel::post_srq_recv>(of<srq_object>(srq)->name, wr, bad, receive_of);
+  return post_list<channel::post_srq_recv>(of<srq_object>(srq)->name, wr, bad, receives_of_list{});
 }
 
 }  // namespace

@@ -54,6 +54,7 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
 
 ibv_qp* made_qp(qp_object& q, ibv_context* context, handle name, std::uint32_t number, ibv_qp_type type, void* user) {
   q.name = name;
+  q.home = context;
   ibv_qp& base = q.qp.qp_base;
   base.context = context;
   base.qp_context = user;

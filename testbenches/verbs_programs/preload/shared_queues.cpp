@@ -16,6 +16,7 @@ ibv_srq* make_srq(ibv_pd* pd, void* user, ibv_srq_attr& attr, ibv_xrcd* xrcd, ib
     return refused<ibv_srq>(error);
   }
   s->name = out.object;
+  s->home = pd->context;
   s->number = out.srq_num;
   s->srq.context = pd->context;
   s->srq.srq_context = user;

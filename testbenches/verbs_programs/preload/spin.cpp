@@ -15,6 +15,7 @@
 #include "testbenches/verbs_programs/preload/clock.h"
 #include "testbenches/verbs_programs/preload/connection.h"
 #include "testbenches/verbs_programs/preload/libc.h"
+#include "testbenches/verbs_programs/preload/operands.h"
 #include "testbenches/verbs_programs/preload/signals.h"
 
 // NOLINTBEGIN(performance-no-int-to-ptr): registers hold numbers
@@ -34,6 +35,8 @@ struct snapshot {
   bool within_taken = false;  // all steps were at places of such loops
   std::uint32_t beats = 0;
   machine::registers registers{};
+  channel::spin reads{};   // the pages that the first round reads
+  bool reads_all = false;  // too many, or not to be told
   std::array<char, stack_bytes> stack{};
   struct round {
     int steps = 0;
@@ -53,6 +56,35 @@ std::uint64_t further(std::uint64_t way, std::uint64_t v) {
 std::uint64_t further(std::uint64_t way, const ucontext_t& u, const machine::registers& registers) {
   for (const std::uint64_t r : registers) way = further(way, r);
   return further(way, machine::flags_of(u));
+}
+
+void note_page(std::uint64_t address) {
+  channel::spin& r = seen.reads;
+  constexpr std::uint64_t page = 4096;
+  const std::uint64_t at = address & ~(page - 1);
+  if (std::find(r.pages, r.pages + r.count, at) != r.pages + r.count) return;
+  if (r.count == channel::spin::most_pages) {
+    seen.reads_all = true;
+  } else {
+    r.pages[r.count++] = at;
+  }
+}
+
+// Notes the memory that the next instruction reads.
+void note_read(const ucontext_t& u, const machine::registers& registers) {
+  constexpr std::uint64_t widest = 8;
+  const operand o = operand_of(reinterpret_cast<const std::uint8_t*>(machine::place_of(u)), registers);
+  if (o.what == operand::kind::unknown) seen.reads_all = true;
+  if (o.what != operand::kind::memory) return;
+  note_page(o.address);
+  note_page(o.address + widest - 1);
+}
+
+void wait_for_memory() {
+  channel::spin wait = seen.reads;
+  wait.proven = 1;
+  if (seen.reads_all) wait.count = 0;
+  call(wait);
 }
 
 // Loops proven to wait: the same instructions do not count the next time either.
@@ -108,7 +140,7 @@ void begin_steps(int, siginfo_t*, void* context) {
   if (told == channel::take_now) c->page->unprovable = 0;
   if (!machine::can_step) {
     const int kept = errno;
-    if (told == channel::take_now) call(channel::spin{0});
+    if (told == channel::take_now) call(channel::spin{});
     errno = kept;
     return;
   }
@@ -118,7 +150,10 @@ void begin_steps(int, siginfo_t*, void* context) {
   seen.now = {};
   seen.rounds = 0;
   seen.beats = c->page->beats.load(std::memory_order_relaxed);
+  seen.reads = {};
+  seen.reads_all = false;
   machine::note(u, seen.registers);
+  note_read(u, seen.registers);
   std::memcpy(seen.stack.data(), machine::stack_of(u), stack_bytes);
   machine::let_step(u, true);
 }
@@ -163,16 +198,17 @@ void step(int signal, siginfo_t* info, void* context) {
     taken.add(place);
     if (++seen.now.steps == most_steps) {
       end();
-      call(channel::spin{0});
+      call(channel::spin{});
     }
   } else if (++seen.now.steps > most_steps || c->page->beats.load(std::memory_order_relaxed) != seen.beats) {
     end();
   } else if ((seen.within_taken &= taken.has(place)) && seen.now.steps == taken_loops::enough_steps) {
     end();
-    call(channel::spin{0});
+    call(channel::spin{});
   } else {
     machine::registers current;
     machine::note(u, current);
+    if (seen.rounds == 0) note_read(u, current);
     seen.now.way = further(seen.now.way, u, current);
     seen.now.places += further(0, place);
     if (current == seen.registers && std::memcmp(machine::stack_of(u), seen.stack.data(), stack_bytes) == 0) {
@@ -184,7 +220,7 @@ void step(int signal, siginfo_t* info, void* context) {
       } else if (known || seen.rounds == rounds_of_a_proof) {
         if (!known) proven.add(round.places);
         end();
-        call(channel::spin{1});
+        wait_for_memory();
         watches = true;
         watch_for_spin(true);
       }

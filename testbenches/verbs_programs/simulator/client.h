@@ -18,6 +18,8 @@
 
 namespace hcasim::applications {
 
+class process_memory;
+
 // Processor time that threads have used, in simulated time.
 struct usage {
   ps process{0};
@@ -102,8 +104,9 @@ struct client {
   std::list<timer_file> timers;  // closed ones are used again
   usage used;
   active_time active;
-  ps* node_used = nullptr;    // of all programs of the node; null = not counted
-  std::size_t connected = 0;  // QPs that were made ready to receive
+  process_memory* of_process = nullptr;  // null = the memory of no process
+  ps* node_used = nullptr;               // of all programs of the node; null = not counted
+  std::size_t connected = 0;             // QPs that were made ready to receive
 
   // Keeps threads in the driver from objects that another thread destroys. A thread may sleep in the driver, and its program
   // may destroy an object that the thread uses. So objects are destroyed while no other thread of the process is in the driver.

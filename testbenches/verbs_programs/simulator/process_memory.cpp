@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstdio>
+#include <sstream>
 #include <string>
 
 namespace hcasim::applications {
@@ -52,8 +54,24 @@ bool process_memory::write(std::uint64_t va, std::span<const std::byte> from) {
   const iovec here{const_cast<std::byte*>(from.data()), from.size()};
   const iovec there{reinterpret_cast<void*>(va), from.size()};  // NOLINT(performance-no-int-to-ptr): of another process
   const bool done = complete(::process_vm_writev(process_, &here, 1, &there, 1, 0), from.size());
-  activity_.landed(now());
+  activity_.landed(now(), va, from.size());
   return done;
+}
+
+bool process_memory::is_private(std::uint64_t va) const {
+  constexpr std::uint64_t page = 4096;
+  const auto [at, fresh] = private_.try_emplace(va / page, false);
+  if (!fresh || process_ == 0) return at->second;
+  std::istringstream maps(content_of("/proc/" + std::to_string(process_) + "/maps"));
+  for (std::string line; std::getline(maps, line);) {
+    std::uint64_t first = 0;
+    std::uint64_t after = 0;
+    char rights[5] = {};
+    if (std::sscanf(line.c_str(), "%lx-%lx %4s", &first, &after, rights) != 3 || va < first || va >= after) continue;
+    at->second = rights[3] == 'p';
+    break;
+  }
+  return at->second;
 }
 
 std::vector<outside_memory::piece> parse_maps(const std::string& text, std::uint64_t va, std::uint64_t bytes) {

@@ -3,6 +3,8 @@
 
 #include <sys/types.h>
 
+#include <map>
+
 #include "models/machine/host/outside_memory.h"
 #include "testbenches/verbs_programs/simulator/activity.h"
 
@@ -14,6 +16,9 @@ class process_memory final : public outside_memory {
 
   void attach(pid_t process) { process_ = process; }
   void detach() { process_ = 0; }
+  // Tells whether no other address shows the page's bytes. A page's first answer holds until forget_pages.
+  [[nodiscard]] bool is_private(std::uint64_t va) const;
+  void forget_pages() { private_.clear(); }
   // Tells whether the kernel has refused this process access to the program's memory.
   [[nodiscard]] bool forbidden() const { return forbidden_; }
 
@@ -27,6 +32,7 @@ class process_memory final : public outside_memory {
   activity& activity_;
   pid_t process_ = 0;
   mutable bool forbidden_ = false;
+  mutable std::map<std::uint64_t, bool> private_;  // by page
 };
 
 // Returns the ranges of a `maps` file, cut to [va, va + bytes). Neighbours with equal rights are joined.

@@ -243,8 +243,10 @@ void programs::serve_one(cpu& c, thread& t, caller& k) {
   const bool idle = is(what, channel::request_id::wait_descriptors) || is(what, channel::request_id::wait_others);
   const ps begin = c.time();
   if (idle) begin_sleep(f);
+  k.in_vain = false;
   const int error = serve(k, what, arguments, answer);
   if (idle) ++f.running;
+  note_poll(t, what, k.in_vain);
   t.unproven = k.unproven;
   if (!idle && !is(what, channel::request_id::sleep)) use(p, k, c.time() - begin);
   c.sync();
@@ -281,6 +283,22 @@ void programs::use(process& p, caller& k, ps time) {
 
 void programs::begin_sleep(family& f) {
   if (--f.running > 0 || f.was_idle) return;
+  f.was_idle = true;
+  wake(f.idle);
+}
+
+// A program is idle, too, when its threads that do not sleep poll in vain.
+void programs::note_poll(thread& t, std::uint32_t what, bool in_vain) {
+  const bool between = is(what, channel::request_id::clock) || is(what, channel::request_id::sleep);
+  if (!between) t.in_vain = in_vain;
+  family& f = t.of->of;
+  if (!in_vain || f.was_idle) return;
+  std::size_t polling = 0;
+  for (const auto& p : f.processes) {
+    polling += static_cast<std::size_t>(
+        std::count_if(p->threads.begin(), p->threads.end(), [&](const thread& x) { return x.in_vain && !p->over; }));
+  }
+  if (polling < f.running) return;
   f.was_idle = true;
   wake(f.idle);
 }

@@ -51,6 +51,7 @@ programs::process::process(family& f, programs& p, std::uint32_t number, std::ui
       verbs(where, number, bytes, changes, p.waiting_, p.connections_, p.statistics_, p.config_.time,
             p.system_.config().link.rate, seed) {
   verbs.gids = p.config_.gids;
+  verbs.of_process = &bytes;
   verbs.node_used = &p.used_.at(number);
   verbs.ethernet = p.network_.port_of(number).ethernet;
 }
@@ -119,7 +120,8 @@ programs::programs(const sc_core::sc_module_name& n, system& s, programs_config 
                            {"HCASIM_NODES_BY_RANK", std::to_string(f->config.by_rank ? s.nodes() : 0)},
                            {"HCASIM_CLOCK_READ", std::to_string(config_.time.clock_read.count())},
                            {"HCASIM_POLL_STRETCH", std::to_string(config_.time.poll_stretch.count())},
-                           {"HCASIM_TSC_MHZ", fmt::format("{:.3f}", config_.time.tsc_mhz)}};
+                           {"HCASIM_TSC_MHZ", fmt::format("{:.3f}", config_.time.tsc_mhz)},
+                           {"HCASIM_DEVICE", config_.device}};
     if (!config_.network.empty()) f->what.environment.emplace_back("HCASIM_NETWORK", config_.network);
     families_.push_back(std::move(f));
   }

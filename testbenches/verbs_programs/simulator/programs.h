@@ -39,6 +39,7 @@ struct programs_config {
   common_start clients = common_start::paired;  // which clients start together
   time_config time;
   cm::manager_config connections;
+  std::string device = "hcasim0";  // the adapter's name in programs
   bool echo = false;
   ps progress{10'000'000'000'000};  // of the wall clock, between reports of progress; 0 = none
   const gid_map* gids = nullptr;    // with a gateway; outlives the programs
@@ -111,6 +112,7 @@ class programs final : public unit {
     std::uint32_t seen = 0;
     channel::impatience waits;
     ps last_call{0};
+    bool in_vain = false;   // polls, and has found nothing for as long as a poll may sleep
     unsigned unproven = 0;  // times in a row that the thread was taken to wait, without a proof
     waiting::sleeper bed;
 
@@ -152,6 +154,7 @@ class programs final : public unit {
   static void use(process& p, caller& k, ps time);
   [[nodiscard]] ps horizon(const thread& t) const;
   void begin_sleep(family& f);
+  static void note_poll(thread& t, std::uint32_t what, bool in_vain);
   void end_process(process& p);
   void end_family(family& f);
   void echo(family& f, bool all);

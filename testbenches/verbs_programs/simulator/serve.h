@@ -27,6 +27,8 @@ struct caller {
   ps used{0};                // processor time
   unsigned unproven = 0;     // times in a row that the thread was taken to wait without a proof, and no DMA landed
 
+  bool in_vain = false;  // the latest poll or look at memory slept as long as it may, and found nothing
+
   // CQs polled and found empty since the last request of another kind; the latest is the last.
   struct empty_queue {
     channel::handle cq;

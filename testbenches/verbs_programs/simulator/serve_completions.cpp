@@ -102,7 +102,8 @@ int poll_cq(caller& k, const channel::poll_cq& in, channel::poll_cq::answer& out
   if (found == 0) ++p.stats.empty_polls;
   if (found == 0 && in.entries > 0 && comes_round(k, in.cq, seen)) {
     ++p.stats.stretched_polls;
-    if (p.changes.wait(k.c, seen, 0, false, p.config.poll_stretch, signal_place(k))) found = look(k, in);
+    k.in_vain = !p.changes.wait(k.c, seen, 0, false, p.config.poll_stretch, signal_place(k));
+    if (!k.in_vain) found = look(k, in);
     if (found < 0) return -found;
   }
   if (found > 0 || in.entries == 0) k.found_empty.clear();

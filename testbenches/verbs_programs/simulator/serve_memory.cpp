@@ -1,5 +1,6 @@
 // Requests about regions, windows and the adapter's memory.
 #include "testbenches/verbs_programs/simulator/handler.h"
+#include "testbenches/verbs_programs/simulator/process_memory.h"
 
 namespace hcasim::applications {
 namespace {
@@ -126,6 +127,7 @@ int reg_dm_mr(caller& k, const channel::reg_dm_mr& in, channel::key_answer& out)
 
 int lose_memory(caller& k, const channel::lose_memory& in, channel::nothing&) {
   k.who.memory.lose(k.c, in.address, in.length);
+  if (k.who.of_process) k.who.of_process->forget_pages();
   return 0;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "testbenches/verbs_programs/simulator/handler.h"
+#include "testbenches/verbs_programs/simulator/process_memory.h"
 
 namespace hcasim::applications {
 namespace {
@@ -60,6 +61,14 @@ int wait_others(caller& k, const channel::wait_others& in, channel::wait_others:
   return 0;
 }
 
+// Returns the pages that the loop reads; none = DMA to any page may end its wait. Two addresses may show the bytes of a shared
+// page.
+std::span<const std::uint64_t> read_pages(const caller& k, const channel::spin& in) {
+  const std::span<const std::uint64_t> pages(in.pages, std::min<std::size_t>(in.count, channel::spin::most_pages));
+  const auto alone = [&](std::uint64_t p) { return k.who.of_process && k.who.of_process->is_private(p); };
+  return in.proven && std::all_of(pages.begin(), pages.end(), alone) ? pages : std::span<const std::uint64_t>();
+}
+
 int spin(caller& k, const channel::spin& in, channel::nothing&) {
   client& p = k.who;
   ++p.stats.spins;
@@ -70,9 +79,10 @@ int spin(caller& k, const channel::spin& in, channel::nothing&) {
   if (!in.proven) ++p.stats.unproven_spins;
   k.bed.why = "waits for memory";
   const signal_place here(k);
-  const bool landed =
-      p.changes.wait(k.c, k.landings, k.slices, in.proven != 0, in.proven ? p.config.spin_stretch : unproven, here);
+  const bool landed = p.changes.wait(k.c, k.landings, k.slices, in.proven != 0, in.proven ? p.config.spin_stretch : unproven,
+                                     here, read_pages(k, in));
   if (landed) ++p.stats.spins_landed;
+  k.in_vain = !landed;
   k.unproven = in.proven || landed ? 0 : k.unproven + 1;
   k.bed.why = nullptr;
   return 0;

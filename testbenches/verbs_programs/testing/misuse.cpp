@@ -36,6 +36,10 @@ int main(int argc, char** argv) {
     wake(argv[2], argv[3]);
   } else if (argc == 3 && std::strcmp(argv[1], "spin") == 0) {
     spin(argv[2]);
+  } else if (argc == 3 && std::strcmp(argv[1], "spin_long") == 0) {
+    spin_long(argv[2]);
+  } else if (argc == 3 && std::strncmp(argv[1], "polls", 5) == 0) {
+    polls_for(argv[2], std::strcmp(argv[1], "polls_beside") == 0);
   } else if (argc == 3 && std::strcmp(argv[1], "meet") == 0) {
     meet(argv[2]);
   } else if (argc == 2 && what.contains(argv[1])) {

@@ -151,6 +151,7 @@ inline const volatile char& flag = buffer[4096];
 
 // Runs the case of that name.
 void spin(const char* how);
+void spin_long(const char* how);
 void clocks();
 void closed_channel();
 void compute();
@@ -164,6 +165,7 @@ void limits();
 void machine_clocks();
 void meet(const char* how);
 void out_of_memory();
+void polls_for(const char* file, bool beside_a_sleeper);
 void register_memory();
 void resize();
 void spawn();
@@ -180,5 +182,7 @@ void wild();
 void null_region();
 void roce_port();
 void known_vendor();
+void deepest_queues();
+void device_name();
 
 }  // namespace misuse

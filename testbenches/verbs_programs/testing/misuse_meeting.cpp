@@ -74,6 +74,30 @@ void computes() {
 
 }  // namespace
 
+namespace {
+
+void* sleeps_for_ever(void*) {
+  for (;;) pause();
+}
+
+}  // namespace
+
+// Polls an empty queue without sleep until the file is there, for 50 ms at most.
+void polls_for(const char* file, bool beside_a_sleeper) {
+  const opened o = open();
+  ibv_cq* cq = ibv_create_cq(o.context, 16, nullptr, nullptr, 0);
+  REQUIRE(cq);
+  pthread_t other{};
+  if (beside_a_sleeper) REQUIRE(pthread_create(&other, nullptr, sleeps_for_ever, nullptr) == 0);
+  const long begin = clock_ns();
+  ibv_wc wc{};
+  while (access(file, F_OK) != 0) {
+    REQUIRE(ibv_poll_cq(cq, 1, &wc) == 0);
+    REQUIRE(clock_ns() - begin < 50'000'000);
+  }
+  std::exit(0);
+}
+
 void meet(const char* how) {
   const std::map<std::string, void (*)()> ways{{"thread", thread_waits<in_memory>},
                                                {"thread_clock", thread_waits<at_clock>},

@@ -64,6 +64,50 @@ void spin(const char* how) {
   std::printf("%s: done\n", how);
 }
 
+namespace {
+
+// Waits for the last byte of a long message, as a latency test does.
+void wait_proven(const volatile char& last, char wanted) {
+  while (last != wanted) {
+  }
+}
+// Counts its rounds, as a test does that validates its data.
+volatile std::uint64_t rounds = 0;
+void wait_counting(const volatile char& last, char wanted) {
+  while (last != wanted) increment(rounds);
+}
+
+}  // namespace
+
+// Messages of many packets, and waits for the last byte of each.
+void spin_long(const char* how) {
+  const bool counts = std::strcmp(how, "counting") == 0;
+  const std::uint32_t long_bytes = counts ? 16 << 10 : 1 << 20;
+  looped l;
+  auto* const both = static_cast<char*>(std::calloc(2, long_bytes));
+  REQUIRE(both);
+  ibv_mr* mr = ibv_reg_mr(l.o.pd, both, 2 * long_bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+  REQUIRE(mr);
+  for (char turn = 1; turn <= 8; ++turn) {
+    both[long_bytes - 1] = turn;
+    ibv_sge s{reinterpret_cast<std::uint64_t>(both), long_bytes, mr->lkey};
+    ibv_send_wr wr{};
+    ibv_send_wr* bad = nullptr;
+    wr.sg_list = &s;
+    wr.num_sge = 1;
+    wr.opcode = IBV_WR_RDMA_WRITE;
+    wr.send_flags = IBV_SEND_SIGNALED;
+    wr.wr.rdma = {reinterpret_cast<std::uint64_t>(both) + long_bytes, mr->rkey};
+    REQUIRE(ibv_post_send(l.qp, &wr, &bad) == 0);
+    (counts ? wait_counting : wait_proven)(both[2 * long_bytes - 1], turn);
+    ibv_wc wc{};
+    while (ibv_poll_cq(l.cq, 1, &wc) == 0) {
+    }
+    REQUIRE(wc.status == IBV_WC_SUCCESS);
+  }
+  std::printf("done\n");
+}
+
 // Computes for long without a wait: no simulated time may pass.
 void compute() {
   looped l;

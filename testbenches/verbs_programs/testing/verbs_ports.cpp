@@ -85,6 +85,35 @@ void known_vendor() {
   REQUIRE(supported && !supported(o.context->device));
 }
 
+// A queue of the greatest depth that the device shows, with one segment or some inline data, on every transport.
+void deepest_queues() {
+  const opened o = open();
+  ibv_device_attr a{};
+  REQUIRE(ibv_query_device(o.context, &a) == 0);
+  ibv_cq* cq = ibv_create_cq(o.context, 16, nullptr, nullptr, 0);
+  REQUIRE(cq);
+  const auto deepest = static_cast<std::uint32_t>(a.max_qp_wr);
+  for (const ibv_qp_type type : {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD}) {
+    ibv_qp_init_attr init{};
+    init.send_cq = init.recv_cq = cq;
+    init.cap = {deepest, deepest, 1, 1, 36};
+    init.qp_type = type;
+    ibv_qp* qp = ibv_create_qp(o.pd, &init);
+    REQUIRE(qp && init.cap.max_send_wr >= deepest && init.cap.max_recv_wr >= deepest);
+    REQUIRE(ibv_destroy_qp(qp) == 0);
+  }
+}
+
+// With --param device_name=mlx5_0.
+void device_name() {
+  int devices = 0;
+  ibv_device** list = ibv_get_device_list(&devices);
+  REQUIRE(list && devices == 1);
+  REQUIRE(std::strcmp(ibv_get_device_name(list[0]), "mlx5_0") == 0);
+  REQUIRE(std::strcmp(list[0]->ibdev_path, "/sys/class/infiniband/mlx5_0") == 0);
+  REQUIRE(ibv_open_device(list[0]));
+}
+
 // With --set node*.hca.port.link_layer=ethernet.
 void roce_port() {
   const opened o = open();
