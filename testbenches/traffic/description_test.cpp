@@ -226,6 +226,22 @@ TEST_F(traffic_description, groups_and_hosts_have_latencies_of_their_own) {
   EXPECT_LE(groups[2][10], groups[0][10]) << "no message of a host is later than the latest of its group";
 }
 
+// Twenty times the messages take no more host memory, but for the noise of the heap; with HCASIM_FULL=1 a hundred times.
+TEST_F(traffic_description, messages_cost_no_memory) {
+  std::ofstream("t.yaml") << "testbench: traffic\ntraffic:\n  groups: {all: 0-3}\n  flows:\n"
+                             "    exchange: {from: all, to: all, pattern: all_to_all, write: 1, size: 64 B, window: 2}\n"
+                             "  warm_up: 0 us\n  measure: never\n";
+  const auto mebibytes = [](const char* messages) {
+    const outcome o = run(fmt::format("t.yaml --set traffic.flows.exchange.messages={}", messages));
+    EXPECT_EQ(o.status, 0) << o.text;
+    const std::size_t end = o.text.find(" MiB\n");
+    return end == std::string::npos ? 0 : std::stod(o.text.substr(o.text.rfind(' ', end - 1)));
+  };
+  const double few = mebibytes(std::getenv("HCASIM_FULL") ? "10000" : "4000");
+  EXPECT_GT(few, 10);
+  EXPECT_LE(mebibytes(std::getenv("HCASIM_FULL") ? "1000000" : "80000"), 1.1 * few);
+}
+
 TEST_F(traffic_description, every_question_is_a_study) {
   std::size_t questions = 0;
   for (const auto& e : fs::directory_iterator(fs::path(places::source) / "testbenches/studies/questions")) {

@@ -20,7 +20,7 @@ struct outcome {
 outcome run(const traffic_options& o, system_config config, std::uint64_t seed = 1) {
   config.seed = seed;
   outcome out;
-  out.planned = make_plan(o, {1e15, 1_ps, 220, {}}, seed, [](std::string_view) { return std::filesystem::path(); });
+  out.planned = make_plan(o, {1e15, 1_ps, 220, 0_ps, {}}, seed, [](std::string_view) { return std::filesystem::path(); });
   config.nodes.resize(out.planned.hosts);
   kit::world w(config);
   engine e(w.sys(), out.planned, seed, {});
@@ -119,7 +119,7 @@ TEST_P(queue_of_an_open_loop, arrivals_wait_as_md1_says) {
   const double load = GetParam() / 100.0;
   traffic_options o = options(load);
   o.flows[0].options.messages = 1;
-  const plan p = make_plan(o, {1e15, 1_ps, 220, {}}, 1, [](std::string_view) { return std::filesystem::path(); });
+  const plan p = make_plan(o, {1e15, 1_ps, 220, 0_ps, {}}, 1, [](std::string_view) { return std::filesystem::path(); });
   const double expected = load / (2 * (1 - load));
   EXPECT_NEAR(waits(p.flows[0], 8'000'000), expected, 0.02 * expected);
 }

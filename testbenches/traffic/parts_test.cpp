@@ -69,6 +69,7 @@ TEST(distribution, bad_texts_name_the_mend) {
       {"uniform 2 B", "'2 B' lacks 'to'; write for example 'uniform 4 KiB to 4 KiB'"},
       {"zipf x of 1 B to 2 B", "'x' is not a number; an exponent is written like 1.1"},
       {"lognormal 4 KiB sigma -1", "'4 KiB sigma -1' has a negative deviation"},
+      {"lognormal 4 KiB sigma 40", "'4 KiB sigma 40' has no mean that a run would show; write a sigma of 4 at most"},
       {"-4 KiB", "'-4 KiB' is negative"},
       {"histogram /nowhere.csv", "cannot read the histogram '/nowhere.csv'; check the path"}};
   for (const auto& [text, error] : cases) {
@@ -312,6 +313,16 @@ INSTANTIATE_TEST_SUITE_P(
                   first(o).wait = waiting::events;
                   first(o).moderation_count = 4;
                 }},
+        spoiled{"flows.reads.window", "outstanding counts the messages of all QPs instead; leave one of them out",
+                [](auto& o) {
+                  first(o).window = 8;
+                  first(o).outstanding = 4;
+                }},
+        spoiled{"flows.reads.size", "an atomic has 8 bytes; remove it",
+                [](auto& o) {
+                  first(o).weights = {0, 0, 0, 0, 1};
+                  first(o).size = "64 KiB";
+                }},
         spoiled{"flows.reads.regions", "no message of the mix goes to a region; add write or read, or remove it",
                 [](auto& o) {
                   first(o).weights = {0, 0, 0, 1};
@@ -330,10 +341,29 @@ TEST(plan, a_load_that_a_thread_cannot_post_is_refused) {
   traffic_options o = sample();
   first(o).rate = 60e6;
   first(o).size = "8 B";
-  const machine_limits limits{1e15, 58_ns, 220, {}};
+  const machine_limits limits{1e15, 58_ns, 220, 0_ps, {}};
   EXPECT_THROW(planned(o, limits), knob_error);
   first(o).rate = 50e6;
   EXPECT_NO_THROW(planned(o, limits));
+}
+
+// A receiving thread takes receives at its pace, and the memory of an adapter or a GPU has an end.
+TEST(plan, receives_and_memory_that_a_host_cannot_bear_are_refused) {
+  traffic_options o = sample();
+  first(o).weights = {0, 0, 0, 1};
+  first(o).size = "8 B";
+  first(o).rate = 12e6;
+  machine_limits limits{1e15, 1_ps, 220, 100_ns, {}};
+  EXPECT_THROW(planned(o, limits), knob_error);
+  first(o).rate = 9e6;
+  EXPECT_NO_THROW(planned(o, limits));
+  o.flows[1].options.memory = memory_kind::device;
+  o.flows[1].options.regions = 4;
+  limits.hosts.resize(4);
+  limits.hosts[3].adapter_bytes = 256_KiB;
+  EXPECT_NO_THROW(planned(o, limits));
+  first(o).memory = memory_kind::device;
+  EXPECT_THROW(planned(o, limits), knob_error) << "each fits, and both together do not";
 }
 
 std::vector<message> first_messages(const planned_flow& f, std::uint64_t seed) {

@@ -11,6 +11,7 @@
 #include "testbenches/program/description/errors.h"
 #include "testbenches/program/description/names.h"
 #include "testbenches/program/description/quantity.h"
+#include "testbenches/traffic/load_check.h"
 
 namespace hcasim::traffic {
 namespace {
@@ -124,6 +125,10 @@ class flow_planner {
   }
 
   void read_sizes() {
+    const auto atomics = out_.options.weights[static_cast<std::size_t>(operation::fetch_add)] +
+                         out_.options.weights[static_cast<std::size_t>(operation::cmp_swap)];
+    const bool sized = std::accumulate(o_.weights.begin(), o_.weights.end(), 0.0) > atomics;
+    require(sized || o_.size == flow_options{}.size, "size", "an atomic has 8 bytes; remove it");
     out_.size = read("size", o_.size, knob_kind::bytes);
     const double most = out_.size.most();
     // A distribution without an end is cut off at the region.
@@ -159,6 +164,7 @@ class flow_planner {
     out_.order = reading("order", [&] { return access_order::parse(o_.order); });
     if (!out_.uses_regions()) {
       constexpr const char* unused = "no message of the mix goes to a region; add write or read, or remove it";
+      require(o_.region == flow_options{}.region || std::isinf(out_.size.most()), "region", unused);
       require(o_.regions == 1, "regions", unused);
       require(out_.order.by == access_order::kind::in_turn, "order", unused);
       require(o_.page == 4_KiB, "page", unused);
@@ -219,6 +225,8 @@ class flow_planner {
     require(o_.on != never || o_.off == 0_ps, "on", "is missing: the time of arrivals between the pauses; write on: TIME");
     require(given || o_.arrival == arrivals::poisson || open, "arrivals", "a closed loop has no arrivals; write rate: N");
     require(!given || o_.arrival == arrivals::poisson, "arrivals", "gap says it already; write gap: fixed value, or a rate");
+    require(o_.outstanding == 0 || o_.window == flow_options{}.window, "window",
+            "outstanding counts the messages of all QPs instead; leave one of them out");
     require(!open || o_.outstanding == 0, "outstanding", "belongs to a closed loop; remove rate and gap, or write window");
     require(
         !out_.per_message || open || o_.outstanding != 0, "pattern",
@@ -247,50 +255,6 @@ class flow_planner {
   const folder_lookup& folder_of_;
   planned_flow out_;
 };
-
-double sum_of(const std::array<double, operations>& weights) {
-  return std::accumulate(weights.begin(), weights.end(), 0.0);
-}
-
-// Bits per second that a host's link carries in each direction for the open loops.
-struct link_load {
-  std::map<std::size_t, double> out;
-  std::map<std::size_t, double> in;
-};
-
-void add_load(link_load& to, const planned_flow& f) {
-  const double sum = sum_of(f.options.weights);
-  for (const host_pair& p : f.pairs) {
-    const double rate = f.source_rate(p.from) * f.duty() * f.share(p);
-    for (std::size_t i = 0; i < operations; ++i) {
-      const auto op = static_cast<operation>(i);
-      const double payload = is_atomic(op) ? atomic_bytes : f.size.mean();
-      const double bits = rate * f.options.weights[i] / sum * wire_bytes(op, payload, f.mtu_bytes()) * 8;
-      to.out[pulls(op) ? p.to : p.from] += bits;
-      to.in[pulls(op) ? p.from : p.to] += bits;
-    }
-  }
-}
-
-void check_links(const plan& p, const machine_limits& limits) {
-  link_load all;
-  for (const planned_flow& f : p.flows) {
-    if (!f.open()) continue;
-    add_load(all, f);
-    for (const auto* side : {&all.out, &all.in}) {
-      for (const auto& [host, load] : *side) {
-        if (load <= limits.link_rate) continue;
-        throw knob_error(
-            fmt::format("flows.{}.{}", f.name, f.options.gap.empty() ? "rate" : "gap"),
-            fmt::format("host {} would {} {:.4g} Gb/s over a link of {:.4g} Gb/s; {} by the factor {:.3g}, or raise "
-                        "link.rate",
-                        host, side == &all.out ? "send" : "receive", load / 1e9, limits.link_rate / 1e9,
-                        f.options.gap.empty() ? "lower it" : "lengthen it",
-                        f.options.gap.empty() ? limits.link_rate / load : load / limits.link_rate));
-      }
-    }
-  }
-}
 
 std::vector<plan::group> read_groups(const traffic_options& o) {
   std::vector<plan::group> out;
@@ -407,17 +371,6 @@ double planned_flow::share(const host_pair& p) const {
   return p.weight / sum;
 }
 
-double wire_bytes(operation o, double payload, double mtu) {
-  constexpr double each = 8 + 12 + 4 + 2;  // LRH, BTH, ICRC, VCRC
-  constexpr double reth = 16;
-  constexpr double aeth = 4;
-  constexpr double atomic = 28;
-  if (is_atomic(o)) return each + atomic;
-  const double packets = std::max(1.0, payload / mtu);
-  if (o == operation::read) return payload + packets * each + (packets > 1 ? 2 : 1) * aeth;
-  return payload + packets * each + (o == operation::send ? 0 : reth);
-}
-
 plan make_plan(const traffic_options& o, const machine_limits& limits, std::uint64_t seed, const folder_lookup& folder_of) {
   plan out;
   out.groups = read_groups(o);
@@ -428,7 +381,8 @@ plan make_plan(const traffic_options& o, const machine_limits& limits, std::uint
     throw knob_error("flows", "there is none; write for example flows: {writes: {from: clients, to: servers, write: 1}}");
   for (const traffic_options::flow& f : o.flows) out.flows.push_back(flow_planner(f, limits, folder_of).run(out.groups, seed));
   check_hosts(out);
-  check_links(out, limits);
+  check_loads(out, limits);
+  check_memories(out, limits);
   for (std::size_t h = 0; h < out.hosts; ++h) out.gpus.push_back(h < limits.hosts.size() ? limits.hosts[h].gpu : std::nullopt);
   for (const planned_flow& f : out.flows) check_ends(out, f);
   return out;

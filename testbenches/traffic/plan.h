@@ -92,6 +92,7 @@ struct machine_limits {
   double link_rate = 100e9;      // b/s of each direction
   ps post_cost{0};               // CPU time of one message in a posting thread, at least
   std::uint64_t max_inline = 0;  // bytes
+  ps receive_cost{0};            // CPU time of one message in a receiving thread, at least
   std::vector<host> hosts;
 };
 
@@ -100,8 +101,5 @@ using folder_lookup = std::function<std::filesystem::path(std::string_view knob)
 // Checks and completes the options; `folder_of` gives the folder that a relative file name in a knob starts from. Throws
 // knob_error.
 plan make_plan(const traffic_options& o, const machine_limits& limits, std::uint64_t seed, const folder_lookup& folder_of);
-
-// Returns the bytes of a message on the link, in the direction of its payload.
-double wire_bytes(operation o, double payload, double mtu);
 
 }  // namespace hcasim::traffic

@@ -88,6 +88,7 @@ class traffic_testbench final : public testbench, public named_members {
     limits.link_rate = machine.link.rate.bits_per_second;
     const auto& driver = machine.nodes.front().driver;
     limits.post_cost = driver.post_wqe + driver.post_segment + driver.poll_cqe;
+    limits.receive_cost = limits.post_cost + driver.post_call;
     limits.max_inline = machine.nodes.front().hca.command_unit.max_inline;
     for (const node_config& n : machine.nodes) limits.hosts.push_back(memories_of(n));
     plan_ = traffic::make_plan(o_, limits, seed, folder_of);
