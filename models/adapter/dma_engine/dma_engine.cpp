@@ -16,6 +16,12 @@
 namespace hcasim {
 namespace {
 
+// Returns the cycles in which the datapath moves the next burst of a write.
+double moving_cycles(const dma_job& j, const dma_engine_config& c) {
+  const std::uint32_t bytes = dma_rules::write_burst(j.request->address + j.issued, j.bytes - j.issued, c.write_buffer);
+  return c.datapath_width ? static_cast<double>(bytes) / c.datapath_width : 0;
+}
+
 constexpr bool may_be_icm(dma_source s) {
   return s == dma_source::context || s == dma_source::table || s == dma_source::command;
 }
@@ -205,7 +211,10 @@ void dma_engine::pump() {
     const bool write_waits = !writes_.empty();
     completer* const c = reads_waiting_ != 0 ? next_read(next_write()) : nullptr;
     if (!c && (!write_waits || !fits(writes_.front()))) break;
-    const ps turn = std::max(issue_.free_at(), link_free_);
+    // The store of a write overlaps the transfer of the burst before.
+    const bool stored = !c && config_.store_and_forward && config_.datapath_width != 0;
+    const ps storing = stored ? clock_.cycles(moving_cycles(writes_.front(), config_)) : 0_ps;
+    const ps turn = std::max(issue_.free_at(), link_free_ - storing);
     if (turn > now()) {
       pump_at(turn);
       break;
@@ -269,7 +278,7 @@ void dma_engine::issue_write() {
   dma_job& j = writes_.front();
   const std::uint64_t address = j.request->address + j.issued;
   const std::uint32_t bytes = dma_rules::write_burst(address, j.bytes - j.issued, config_.write_buffer);
-  const double moving = config_.datapath_width ? static_cast<double>(bytes) / config_.datapath_width : 0;
+  const double moving = moving_cycles(j, config_);
   const ps busy = clock_.cycles(std::max(config_.issue_interval, moving));
   ps at = issue_.start(now(), busy);
   if (config_.store_and_forward) at += clock_.cycles(moving);
@@ -332,6 +341,7 @@ void dma_engine::hand_over(dma_burst& b) {
     }
   }
   b.release();
+  pump();  // a stored burst is handed over later, outside of the loop
 }
 
 tlm::tlm_sync_enum dma_engine::pcie_backward(tlm::tlm_generic_payload& gp, tlm::tlm_phase& phase, sc_core::sc_time& delay) {

@@ -320,6 +320,26 @@ TEST(dma_engine, store_and_forward_adds_the_burst) {
   EXPECT_EQ(b.answered(w), 2_us + 508_ns + 64_ns);
 }
 
+class dma_store : public ::testing::TestWithParam<int> {};
+
+// The store of one burst overlaps the transfer of the one before: the slower of the two is the interval.
+TEST_P(dma_store, keeps_the_slower_rate) {
+  dma_engine_config c = bench::defaults();
+  c.datapath_width = 8;
+  c.store_and_forward = true;
+  bench b(c);
+  b.pcie.take = ps(GetParam() * 1000);
+  std::vector<dma_request*> writes;
+  for (unsigned i = 0; i < 32; ++i) {
+    writes.push_back(&b.request(dma_op::write, i * 512, 512, i * 512));
+    b.clients[0].send(*writes.back(), 0_ns);
+  }
+  testing::run_until_idle();
+  EXPECT_EQ(b.answered(*writes.back()) - b.answered(*writes.front()), 31 * std::max(b.pcie.take, 64_ns));
+}
+
+INSTANTIATE_TEST_SUITE_P(link_takes_ns, dma_store, ::testing::Values(0, 40, 100));
+
 TEST(dma_engine, cut_through_adds_no_latency) {
   dma_engine_config c = bench::defaults();
   c.datapath_width = 8;
