@@ -55,6 +55,28 @@ function(hca_library name)
   endif()
 endfunction()
 
+# hca_list_headers(FOLDER MACRO LEFT_OUT...): writes made/PATH/all.h of a folder whose headers are extensions: includes each, and
+# MACRO(X) is X(name) for each. The headers LEFT_OUT are no extensions.
+function(hca_list_headers folder macro)
+  file(RELATIVE_PATH path ${CMAKE_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/${folder})
+  file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/${folder}
+       ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.h)
+  list(REMOVE_ITEM headers ${ARGN})
+  set(includes)
+  set(names)
+  foreach(header IN LISTS headers)
+    string(REPLACE .h "" name ${header})
+    string(APPEND includes "#include \"${path}/${header}\"\n")
+    string(APPEND names " X(${name})")
+  endforeach()
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/made/${path}/all.h CONTENT "// Made by hca_list_headers.
+#pragma once
+
+@includes@
+#define ${macro}(X)@names@
+" @ONLY)
+endfunction()
+
 # hca_test(NAME SOURCES... [LINK ...] [LABELS ...] [TIMEOUT seconds] [COST seconds]): a GoogleTest program; every test runs in a
 # process of its own. COST: about what its longest take; the longest begin first, so that none runs alone at the end.
 function(hca_test name)

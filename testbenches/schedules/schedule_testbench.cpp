@@ -31,9 +31,7 @@ class schedule_testbench final : public testbench {
   void knobs(knob_visitor& k) override {
     k.path("file", file_, {}, "GOAL schedule, one rank for each host; empty: the collective operation");
     k.path("flows", flows_, {}, "list of flows: source, target, priority, port, bytes and start in seconds, a line each");
-    k.choice("collective", collective_,
-             {"ring_all_reduce", "tree_all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast"},
-             "operation over all hosts");
+    k.choice("collective", collective_, sch::collective_names, "operation over all hosts");
     k.bytes("size", collective_options_.bytes, 1, 0x1p30, "bytes of a rank's whole vector, as nccl-tests counts them");
     k.count("repetitions", collective_options_.repetitions, 1, 100'000, "collective operations, one after the other");
     k.time("reduce", collective_options_.reduce_per_kib, 0_ps, 1_ms, "time to add 1 KiB to another");

@@ -84,7 +84,7 @@ void walk_owner::create_object(std::uint32_t i) {
   }
 }
 
-void walk_owner::besiege(std::uint32_t i, std::uint32_t not_on) {
+void walk_owner::race(std::uint32_t i, std::uint32_t not_on) {
   if (!s_.o.racing || failed() || things_[i].key == 0) return;
   for (std::uint32_t l = 0; l < lanes; ++l) {
     if (l == not_on || lanes_[l].busy) continue;
@@ -102,20 +102,20 @@ void walk_owner::take(const key_step& k) {
     case key_order::reg:
       return register_region(n[0] % regions, rights_of(n[1]), n[2], n[3]);
     case key_order::dereg:
-      besiege(n[0] % regions);
+      race(n[0] % regions);
       return deregister(n[0] % regions);
     case key_order::rereg:
-      besiege(n[0] % regions);
+      race(n[0] % regions);
       return reregister(n[0] % regions, rights_of(n[1]));
     case key_order::bind_1:
       wait_lane(n[1] % lanes);
-      besiege(first_window_1 + n[0] % windows, n[1] % lanes);
+      race(first_window_1 + n[0] % windows, n[1] % lanes);
       return bind_window(first_window_1 + n[0] % windows, n);
     case key_order::bind_2:
       return bind_window(first_window_2 + n[0] % windows, n);
     case key_order::inv:
       wait_lane(n[0] % lanes);
-      besiege(n[1] % objects, n[0] % lanes);
+      race(n[1] % objects, n[0] % lanes);
       return invalidate(n[0] % lanes, n[1] % objects, n[2] % 8 == 0);
     case key_order::send_inv:
       return send_inv(n[0] % lanes, n[1] % objects, n[2] % 8 == 0);
@@ -124,7 +124,7 @@ void walk_owner::take(const key_step& k) {
     case key_order::add:
       return add_piece(first_space + n[0] % spaces, n[1] % pieces);
     case key_order::remove:
-      besiege(first_space + n[0] % spaces);
+      race(first_space + n[0] % spaces);
       return remove_piece(first_space + n[0] % spaces, n[1] % pieces);
     case key_order::access:
       return access(n[0] % lanes, n[1] % objects, static_cast<use>(2 + n[2] % 3), n[3], n[4], n[5] % 8 == 0);

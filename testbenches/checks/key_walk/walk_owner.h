@@ -51,7 +51,7 @@ class walk_owner {
   void create_object(std::uint32_t i);
 
   // Uses the object about to change, when racing: the peer accesses it on every free lane but the changing one.
-  void besiege(std::uint32_t i, std::uint32_t not_on = lanes);
+  void race(std::uint32_t i, std::uint32_t not_on = lanes);
   void take(const key_step& k);
   static oracle::rights rights_of(std::uint32_t bits);
   static int flags_of(const oracle::rights& r);

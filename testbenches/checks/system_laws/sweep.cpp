@@ -57,13 +57,13 @@ std::vector<double> values_around(const knob_tree::leaf& l, double usual, bool a
   return v;
 }
 
-struct home {
+struct unit_workloads {
   const char* group;
   std::vector<std::string_view> workloads;
 };
 // Returns the workloads that exercise each unit.
-const std::vector<home>& homes() {
-  static const std::vector<home> list = {
+const std::vector<unit_workloads>& workloads_of_units() {
+  static const std::vector<unit_workloads> list = {
       {"host", {"small_writes", "costly_software"}},
       {"pcie", {"both_ways"}},
       {"iommu", {"behind_iommu"}},
@@ -197,7 +197,7 @@ std::vector<changed_knob> scarcities(const workload& w, void (*adjust)(setup&)) 
 
 bool has_its_turn(const std::string& knob, const workload& w) {
   const std::string group = group_of(knob);
-  for (const home& h : homes()) {
+  for (const unit_workloads& h : workloads_of_units()) {
     if (group == h.group) return std::find(h.workloads.begin(), h.workloads.end(), w.name) != h.workloads.end();
   }
   std::uint64_t number = 0xcbf29ce484222325;  // FNV-1a; its high bits are the well mixed ones

@@ -23,14 +23,14 @@ estimate estimate_of(const std::vector<double>& samples) {
   return {mean, width * std::sqrt(squares / (n - 1) / n)};
 }
 
-std::string name_of(const weather& w) {
+std::string name_of(const stall_condition& w) {
   if (w.storms) return "storms";
   char text[16];
   std::snprintf(text, sizeof text, "%.1f", w.stall);
   return text;
 }
 
-accuracy measure_accuracy(const std::string& unit, const weather& under, std::uint64_t seeds, std::uint64_t requests) {
+accuracy measure_accuracy(const std::string& unit, const stall_condition& under, std::uint64_t seeds, std::uint64_t requests) {
   accuracy a{unit, under, 0, {}, 0, 0, {}, {}};
   std::vector<double> errors;
   std::vector<double> throughputs;

@@ -15,15 +15,15 @@ struct estimate {
 estimate estimate_of(const std::vector<double>& samples);
 
 // Stalls of the streams: with a probability in every cycle, or in storms.
-struct weather {
+struct stall_condition {
   double stall = 0.1;
   bool storms = false;
 };
-inline constexpr weather all_weathers[] = {{0, false}, {0.1, false}, {0.3, false}, {0.6, false}, {0.1, true}};
+inline constexpr stall_condition stall_conditions[] = {{0, false}, {0.1, false}, {0.3, false}, {0.6, false}, {0.1, true}};
 
 struct accuracy {
   std::string unit;
-  weather under;
+  stall_condition under;
   double own = 0;       // cycles of a request that hits everywhere: mean latency in full pipelines
   estimate error;       // mean of |rtl - model|, cycles
   double p99 = 0;       // of the worst seed
@@ -32,8 +32,8 @@ struct accuracy {
   std::string problem;
 };
 // Measures with the seeds 1, 2, ... and `requests` for each.
-accuracy measure_accuracy(const std::string& unit, const weather& under, std::uint64_t seeds, std::uint64_t requests);
-std::string name_of(const weather& w);
+accuracy measure_accuracy(const std::string& unit, const stall_condition& under, std::uint64_t seeds, std::uint64_t requests);
+std::string name_of(const stall_condition& w);
 // Returns the row of docs/validation.md.
 std::string row_of(const accuracy& a);
 

@@ -90,9 +90,9 @@ void context_pipelines::warm_up(item_stream& s) {
 
 void context_pipelines::go_on(item_stream& s) {
   to_ = &s;
-  void (context_pipelines::*const all[])() = {&context_pipelines::run_of_hits, &context_pipelines::uses,
-                                              &context_pipelines::crowd,       &context_pipelines::siege,
-                                              &context_pipelines::evictions,   &context_pipelines::drops};
+  void (context_pipelines::*const all[])() = {&context_pipelines::run_of_hits,     &context_pipelines::uses,
+                                              &context_pipelines::requests_of_one, &context_pipelines::full_set,
+                                              &context_pipelines::evictions,       &context_pipelines::drops};
   (this->*all[r_.below(std::size(all))])();
   begin();
   for (unsigned pairs = 0; with_twins_ && pairs < 3; ++pairs) pair_of_twins();
@@ -136,7 +136,7 @@ void context_pipelines::uses() {
 }
 
 // Many requests want one entry, which comes or fails. Meanwhile a released entry of another set may be written.
-void context_pipelines::crowd() {
+void context_pipelines::requests_of_one() {
   std::uint32_t number = absent(busy_set());
   if (r_.chance(0.3)) number = failing();
   const std::uint32_t beside = busy_set();
@@ -185,7 +185,7 @@ std::uint32_t context_pipelines::failing() {
 
 // A set has no room until one of its entries is given back, fails to come, or has been written. The oldest waiting request gets
 // the room. Events in other sets make no room.
-void context_pipelines::siege() {
+void context_pipelines::full_set() {
   enum { written, held_too, fails, comes, ends };
   const auto fourth = r_.below(ends);
   const std::uint32_t fails_there = failing();

@@ -46,8 +46,8 @@ class context_pipelines {
 
   void run_of_hits();
   void uses();
-  void crowd();
-  void siege();
+  void requests_of_one();
+  void full_set();
   void elsewhere(std::uint32_t set, std::uint32_t other);
   void evictions();
   void drops();

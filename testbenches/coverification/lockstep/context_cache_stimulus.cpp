@@ -21,11 +21,11 @@ class context_generator {
       if (o_.how == mode::full) {
         pipelines_.go_on(s);
       } else {
-        const bool in_siege = besieged(s.size());
-        s.push_back(in_siege ? siege() : next());
-        if (o_.how != mode::random || in_siege) continue;
+        const bool all_held = holds_all(s.size());
+        s.push_back(all_held ? hold() : next());
+        if (o_.how != mode::random || all_held) continue;
         if (r_.chance(0.002)) rush(s);
-        if (r_.chance(0.002)) crowd_beside(s);
+        if (r_.chance(0.002)) burst_beside(s);
         if (r_.chance(0.001)) fail_beside(s);
       }
     }
@@ -57,14 +57,14 @@ class context_generator {
     return base;
   }
   // Storms end with thousands of holders of a few entries.
-  [[nodiscard]] bool besieged(std::size_t at) const { return o_.storms && o_.requests >= 20'000 && at >= o_.requests - 9'000; }
-  item siege() {
-    if (!sieged_) {
-      sieged_ = true;
+  [[nodiscard]] bool holds_all(std::size_t at) const { return o_.storms && o_.requests >= 20'000 && at >= o_.requests - 9'000; }
+  item hold() {
+    if (!holding_) {
+      holding_ = true;
       return make_item(context_item::set_area, 0, 0, ~std::uint32_t{0}, 0, r_.next());
     }
-    std::uint32_t number = besieger_++ % 200;
-    while (read_fails(number)) number = besieger_++ % 200;
+    std::uint32_t number = holder_++ % 200;
+    while (read_fails(number)) number = holder_++ % 200;
     return make_item(context_item::fetch, 0, 60'000, index_at(number), 0);
   }
   // Many requests want an entry just when its write has ended, because memory is fast there. The entry is dropped, or makes
@@ -94,7 +94,7 @@ class context_generator {
     return memory_cycles(base_ + std::uint64_t{index} * entry_bytes_);
   }
   // Entries of each way come while many requests for one entry of the twin set are answered.
-  void crowd_beside(item_stream& s) {
+  void burst_beside(item_stream& s) {
     constexpr unsigned crowd = 12;
     const auto wanted = static_cast<std::uint32_t>(r_.next() >> 32);
     const std::uint32_t set = twin_of(wanted & 63);
@@ -229,8 +229,8 @@ class context_generator {
   std::uint32_t entries_ = 0;
   std::uint64_t base_ = 0;
   bool started_ = false;
-  bool sieged_ = false;
-  std::uint32_t besieger_ = 0;
+  bool holding_ = false;
+  std::uint32_t holder_ = 0;
   unsigned crowd_ = 0;
   unsigned crowd_gap_ = 0;
   bool crowd_changes_ = false;

@@ -143,16 +143,17 @@ void make_elements(key_object& o, random_stream& r) {
 
 // The region that windows are bound to. Every fourth object, if it is a region, has these fields from its number alone. So a
 // window still fits after either is made anew.
-struct home {
+struct fixed_region {
   std::uint8_t key_byte;
   std::uint32_t pd;
   std::uint64_t start;
   std::uint64_t length;
   std::uint16_t function = 0;
 };
-home home_of(std::uint32_t number) {
+fixed_region fixed_region_of(std::uint32_t number) {
   random_stream r(number, "home");
-  home h{static_cast<std::uint8_t>(r.next()), static_cast<std::uint32_t>(r.below(key_pds)), base_va(r), 2 + r.below(1 << 20)};
+  fixed_region h{static_cast<std::uint8_t>(r.next()), static_cast<std::uint32_t>(r.below(key_pds)), base_va(r),
+                 2 + r.below(1 << 20)};
   if (r.chance(0.1)) {  // as much as there is
     h.start = 1 + r.below(4);
     h.length = ~std::uint64_t{0};
@@ -161,7 +162,7 @@ home home_of(std::uint32_t number) {
   return h;
 }
 // Tells whether an object has these fields. A window, or a region that takes none, may have them in place of the region.
-bool is_home(std::uint32_t number, const hca_mrc& m) {
+bool has_fixed_fields(std::uint32_t number, const hca_mrc& m) {
   return number % 4 == 1 && m.kind != HCA_MRC_NONE && (m.kind <= HCA_MRC_ADDRESS_SPACE || is_window(m));
 }
 
@@ -169,7 +170,7 @@ bool is_home(std::uint32_t number, const hca_mrc& m) {
 void bind_window(hca_mrc& m, random_stream& r) {
   // Mostly one of few regions, which are made anew often.
   const auto number = static_cast<std::uint32_t>(1 + 4 * r.below(r.chance(0.7) ? 6 : key_indices / 4));
-  const home h = home_of(number);
+  const fixed_region h = fixed_region_of(number);
   m.parent = index_of(number) << 8 | h.key_byte;
   m.pd = h.pd;
   m.function = h.function;
@@ -242,8 +243,8 @@ key_object make_object(std::uint32_t number, std::uint64_t seed) {
       static_cast<std::uint32_t>((index_of(static_cast<std::uint32_t>(1 + r.below(key_indices - 1))) << 8) | r.below(256));
   m.start = base_va(r);
   m.length = r.chance(0.05) ? r.below(2) : 1 + r.below(1 << 20);
-  if (is_home(number, m)) {
-    const home h = home_of(number);
+  if (has_fixed_fields(number, m)) {
+    const fixed_region h = fixed_region_of(number);
     m.key_byte = h.key_byte;
     m.function = h.function;
     m.pd = h.pd;

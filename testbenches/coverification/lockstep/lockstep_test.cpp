@@ -116,7 +116,7 @@ TEST_P(lockstep_of, random_requests_with_stalls_and_misses) {
 
 // Errors in cycles beside the unit's own time, over seeds and stalls.
 TEST_P(lockstep_of_rtl, is_as_accurate_as_the_page_says) {
-  for (const weather& w : all_weathers) {
+  for (const stall_condition& w : stall_conditions) {
     const accuracy a = measure_accuracy(GetParam(), w, 5, 10'000);
     EXPECT_EQ(a.problem, "");
     check_row("| `" + GetParam() + "` | " + name_of(w) + " |", row_of(a));

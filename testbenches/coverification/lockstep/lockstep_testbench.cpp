@@ -138,7 +138,7 @@ class lockstep_testbench final : public testbench {
                                                       {"cycles in all", "%"},
                                                       {"+- of that", "%"}});
     for (const std::string& unit : units) {
-      for (const lockstep::weather& w : lockstep::all_weathers) {
+      for (const lockstep::stall_condition& w : lockstep::stall_conditions) {
         const lockstep::accuracy a = lockstep::measure_accuracy(unit, w, seeds_, requests_);
         rows.row(unit, lockstep::name_of(w), a.own, a.error.mean, a.error.half, a.p99, a.largest, a.throughput.mean,
                  a.throughput.half);

@@ -32,7 +32,7 @@ struct page {
   std::atomic<std::uint32_t> unprovable;  // take_now, take_known; 0 = sleep takes a proof
   std::atomic<std::uint32_t> watches;     // 1 = the thread has waited in loops, and watches itself for further loops
   std::atomic<std::uint32_t> listens;     // 1 = the thread handles the simulator's signal
-  std::atomic<std::uint32_t> begets;      // 1 = the thread sleeps until the machine has begun or ended a thread or process
+  std::atomic<std::uint32_t> awaits_machine;  // 1 = the thread sleeps until the machine has begun or ended a thread or process
   std::uint32_t what;
   std::int32_t error;                         // errno value of the answer
   std::uint32_t sent;                         // 1 = the thread has written to descriptors since the last answer

@@ -120,19 +120,19 @@ connection* present() {
   return own.page ? &own : nullptr;
 }
 
-void set_begetting(bool now) {
+void set_awaiting_machine(bool now) {
   if (!own.page) return;
-  own.page->begets = now;
+  own.page->awaits_machine = now;
   own.horizon = 0;  // the old horizon was for fewer threads
 }
 
 void await_machine(int fd) {
   pollfd end{fd, POLLIN, 0};
   timespec left{10, 0};  // which the kernel brings up to date
-  set_begetting(true);
+  set_awaiting_machine(true);
   while (::syscall(SYS_ppoll, &end, 1, &left, nullptr, 0) < 0 && errno == EINTR) {
   }
-  set_begetting(false);
+  set_awaiting_machine(false);
 }
 
 connection* mine() {

@@ -43,7 +43,7 @@ void speak_for(pid_t child);
 // Returns the connection of the calling thread, if it has one.
 connection* present();
 // Marks a sleep that the machine ends, however late. The thread waits for a thread or process to connect, or to be gone.
-void set_begetting(bool now);
+void set_awaiting_machine(bool now);
 // Waits until the descriptor is ready, ten seconds at most; signals do not end the wait.
 void await_machine(int fd);
 // Drops the connection: the child of a fork has none of its own yet.

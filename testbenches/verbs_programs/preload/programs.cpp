@@ -76,9 +76,9 @@ void wait_for_a_child(pid_t one) {
 // Reaping a child can take long, and the system shows the thread as asleep meanwhile.
 template <class Wait>
 int reaping(Wait wait_once) {
-  set_begetting(true);
+  set_awaiting_machine(true);
   const auto result = static_cast<int>(wait_once());
-  set_begetting(false);
+  set_awaiting_machine(false);
   return result;
 }
 
@@ -100,9 +100,9 @@ HCASIM_PUBLIC pid_t fork() noexcept {
   const int error = errno;
   ::syscall(SYS_close, ends[1]);
   char byte = 0;
-  set_begetting(true);
+  set_awaiting_machine(true);
   if (child > 0) ::syscall(SYS_read, ends[0], &byte, 1);
-  set_begetting(false);
+  set_awaiting_machine(false);
   ::syscall(SYS_close, ends[0]);
   errno = error;
   return child;

@@ -142,9 +142,9 @@ HCASIM_PUBLIC int pthread_create(pthread_t* id, const pthread_attr_t* attr, void
     return error;
   }
   *id = s->id;
-  set_begetting(true);
+  set_awaiting_machine(true);
   while (!s->connected) futex(s->connected, FUTEX_WAIT_PRIVATE, 0);
-  set_begetting(false);
+  set_awaiting_machine(false);
   s->next = all.load();
   while (!all.compare_exchange_weak(s->next, s)) {
   }
@@ -160,9 +160,9 @@ HCASIM_PUBLIC int pthread_clockjoin_np(pthread_t id, void** result, clockid_t cl
       break;
     }
   }
-  set_begetting(true);  // the C library does the rest of the thread's end
+  set_awaiting_machine(true);  // the C library does the rest of the thread's end
   const int error = HCASIM_REAL(pthread_join)(id, result);
-  set_begetting(false);
+  set_awaiting_machine(false);
   return error;
 }
 

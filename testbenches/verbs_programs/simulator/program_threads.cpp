@@ -398,7 +398,7 @@ bool programs::look_at(cpu& c, thread& t, look& l) {
     return true;
   }
   const std::uint64_t ran = processor_time(p.id, t.id);
-  l.quiet = state == 'S' && ran == l.ran && t.page->begets == 0 ? l.quiet + 1 : 0;
+  l.quiet = state == 'S' && ran == l.ran && t.page->awaits_machine == 0 ? l.quiet + 1 : 0;
   l.ran = ran;
   constexpr int enough = 100;  // a busy machine delays messages through its loopback
   if (l.quiet < enough) return true;

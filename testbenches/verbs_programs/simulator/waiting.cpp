@@ -82,12 +82,12 @@ void waiting::dismiss(sleeper& s) {
   hcasim::wake(s.wake);
 }
 
-void waiting::checkpoint(ps t, deeds done) {
-  const finding found = look(t, 0, done.written || done.signalled);
+void waiting::checkpoint(ps t, thread_effects of) {
+  const finding found = look(t, 0, of.written || of.signalled);
   if (found.watched) {
     // A process closes its descriptors before its end. The first look may have passed them while they were open.
     look_at_sleepers(t, 0, true);
-  } else if (!found.sleepers && done.written && !sleepers_.empty()) {
+  } else if (!found.sleepers && of.written && !sleepers_.empty()) {
     // The loopback delivers before a write returns unless the host's kernel is in a hurry.
     constexpr int moment = 1;  // ms
     look(t, moment, true);

@@ -33,7 +33,7 @@ class descriptor {
 };
 
 // Effects of a thread that has run. The host may take a moment to deliver written bytes.
-struct deeds {
+struct thread_effects {
   bool written = false;
   bool signalled = false;
 };
@@ -80,7 +80,7 @@ class waiting {
   static void dismiss(sleeper& s);
 
   // Looks at all descriptors and signals. Ready threads go on at t.
-  void checkpoint(ps t, deeds done = {});
+  void checkpoint(ps t, thread_effects of = {});
   // Waits for the outside world in wall-clock time, because the simulation has nothing left to do. False = nothing came.
   bool wait_outside(int milliseconds, ps t);
   // Calls `ready` whenever the descriptor is readable, until `unwatch`.

@@ -36,8 +36,8 @@ void PrintTo(const woken& w, std::ostream* out) {
 }
 
 // Threads 0, 1, ... that fall asleep one after the other, 1 us apart, each for its own pipe.
-struct dormitory {
-  dormitory(node& on, std::vector<ps> timeouts) : pipes(timeouts.size()), beds(timeouts.size()) {
+struct sleeping_threads {
+  sleeping_threads(node& on, std::vector<ps> timeouts) : pipes(timeouts.size()), beds(timeouts.size()) {
     for (std::size_t i = 0; i < timeouts.size(); ++i) {
       on.host.run("sleeper" + std::to_string(i), [this, i, t = timeouts[i]](cpu& c) {
         c.spend(1_us * static_cast<int>(i + 1));
@@ -64,7 +64,7 @@ TEST(waiting, sleepers_found_together_go_on_in_their_order) {
   with_node([](cpu& c, node& n) {
     c.sync();
     const ps begin = now();
-    dormitory d(n, std::vector<ps>(4, never));
+    sleeping_threads d(n, std::vector<ps>(4, never));
     c.spend(10_us);
     c.sync();
     ASSERT_EQ(d.sleeping.sleeping(), 4U);
@@ -125,7 +125,7 @@ TEST(waiting, a_timeout_is_met_to_the_picosecond) {
   with_node([](cpu& c, node& n) {
     c.sync();
     const ps begin = now();
-    dormitory d(n, {7_us, 7_us + ps(1), 20_us});
+    sleeping_threads d(n, {7_us, 7_us + ps(1), 20_us});
     c.spend(5_us);
     c.sync();
     d.pipes[2].put();
