@@ -341,7 +341,7 @@ void dma_engine::hand_over(dma_burst& b) {
     }
   }
   b.release();
-  pump();  // a stored burst is handed over later, outside of the loop
+  if (config_.store_and_forward) pump();  // its bursts are handed over later, outside of the loop
 }
 
 tlm::tlm_sync_enum dma_engine::pcie_backward(tlm::tlm_generic_payload& gp, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
