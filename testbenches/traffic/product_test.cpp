@@ -22,10 +22,11 @@ std::string set(const std::string& knobs) {
 }
 
 axis mixes() {
-  return {set("write=1") + " " + set("read=1") + " " + set("send=1") + " " + set("fetch_add=1"),
-          set("write_imm=1") + " " + set("send=1") + " " + set("transport=uc"),
+  const std::string region = " " + set("region=4 KiB");
+  return {set("write=1") + " " + set("read=1") + " " + set("send=1") + " " + set("fetch_add=1") + region,
+          set("write_imm=1") + " " + set("send=1") + " " + set("transport=uc") + region,
           set("send=1") + " " + set("transport=ud"),
-          set("send=1") + " " + set("read=1") + " " + set("transport=xrc"),
+          set("send=1") + " " + set("read=1") + " " + set("transport=xrc") + region,
           set("bind_write=1"),
           set("register_write=1"),
           set("fast_write=1"),
@@ -60,7 +61,7 @@ TEST(traffic_product, every_pair_of_ways_carries_all_messages) {
   std::ofstream("t.yaml") << "testbench: traffic\nnode*.peer0.kind: gpu\ntraffic:\n"
                              "  groups: {clients: 0, servers: 1}\n  flows:\n"
                              "    f: {from: clients, to: servers, size: uniform 1 B to 1 KiB, qps: 2, "
-                             "region: 4 KiB, window: 4, messages: "
+                             "window: 4, messages: "
                           << messages << "}\n  warm_up: 0 us\n  measure: never\n";
   const std::vector<axis> all = axes();
   const auto chosen = testing::combinations(all, allowed);

@@ -1,5 +1,6 @@
 // Designs by name and by shared object, and the messages for unknown ones.
 #include "tlm/rtl/registry.h"
+#include "tlm/rtl/unit_object.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -86,7 +87,9 @@ TEST(registry, a_file_without_a_unit_is_refused_by_name) {
   says("missing", " is not there");
   says("no_symbol", " exports no hcasim_unit; build it with hca_add_unit");
   says("nothing", ": hcasim_unit gives nothing");
-  says("version", " was made for version 4 of the interface, this program has 3");
+  constexpr std::uint32_t version = unit_object::this_version;
+  says("version", " was made for version " + std::to_string(version + 1) + " of the interface, this program has " +
+                      std::to_string(version));
   says("layout", " was compiled with other headers than this program");
   says("no_design", " gives no design");
   says("undefined", " does not stand alone: ");

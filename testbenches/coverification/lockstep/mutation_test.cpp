@@ -29,7 +29,7 @@ rtl::design_factory mutants_made_by(const std::string& unit) {
 // Returns the score reached over the faults of this build; docs/mutation.md lists the rest.
 double reached(const std::string& unit) {
   static const std::map<std::string, double> all{
-      {"context_cache", 0.95}, {"doorbell", 0.94}, {"key_check", 0.95}, {"page_walker", 0.94}};
+      {"context_cache", 0.95}, {"doorbell", 0.93}, {"key_check", 0.95}, {"page_walker", 0.94}};
   return all.at(unit);
 }
 
