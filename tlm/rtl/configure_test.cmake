@@ -91,7 +91,12 @@ expect("Delays: VERILATOR_ARGS --no-timing -Wno-ASSIGNDLY -Wno-STMTDLY leaves th
 expect("" "TOP top SOURCES ${OUT}/delay.sv VERILATOR_ARGS --no-timing -Wno-ASSIGNDLY ${pins}")
 expect("VERILATOR_ARGS --timing: time in a design is that of its clocks alone" "TOP top SOURCES ${OUT}/delay.sv VERILATOR_ARGS --timing ${pins}")
 expect("VERILATOR_ARGS --trace-fst: INSTRUMENTED has waveforms" "TOP top SOURCES ${OUT}/delay.sv VERILATOR_ARGS --trace-fst ${pins}")
-expect("port d is an unpacked structure. Pins are of packed ports" "TOP top SOURCES ${OUT}/struct.sv WARNINGS off ${pins}")
+# Newer versions of Verilator leave the port out.
+set(unpacked "port d is an unpacked structure. Pins are of packed ports")
+if(NOT VERILATOR VERSION_EQUAL 5.006)
+  set(unpacked "${unpacked}|top has no port 'd'")
+endif()
+expect("${unpacked}" "TOP top SOURCES ${OUT}/struct.sv WARNINGS off ${pins}")
 expect("port d is an unpacked array. Pins are of packed ports" "TOP top SOURCES ${OUT}/array.sv WARNINGS off ${pins}")
 expect("top.vhd is VHDL, which Verilator does not read. Make Verilog of it, `ghdl --synth" "TOP top SOURCES ${OUT}/top.vhd ${pins}")
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <string_view>
 #include <vector>
 
 #include "testbenches/scenarios/message_rate.h"
@@ -82,7 +83,9 @@ TEST_P(rtl_effort, of_a_message_is_no_more_than_it_was) {
   const bound& b = GetParam();
   const spent m = per_message(b.read, b.window);
   EXPECT_LE(m.looks, b.most.looks);
-  EXPECT_LE(m.settled, b.most.settled);
+  // A Verilator without proven steps evaluates the whole design in each look.
+  const bool steps = std::string_view(HCASIM_VERILATOR) == "5.006";
+  EXPECT_LE(m.settled, steps ? b.most.settled : b.most.looks);
   EXPECT_LE(m.risen, b.most.risen);
   EXPECT_LE(m.events, b.most.events);
   // The simulated cycles are no fewer than before.
