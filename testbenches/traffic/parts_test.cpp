@@ -347,6 +347,17 @@ TEST(plan, a_load_that_a_thread_cannot_post_is_refused) {
   EXPECT_NO_THROW(planned(o, limits));
 }
 
+// Eight counters are a region of 64 B, whatever the size of messages is otherwise.
+TEST(plan, a_flow_of_atomics_moves_eight_bytes) {
+  traffic_options o = sample();
+  first(o).weights = {};
+  first(o).weights[static_cast<std::size_t>(operation::fetch_add)] = 1;
+  first(o).region = 64;
+  const plan p = planned(o);
+  EXPECT_EQ(p.flows.at(0).longest, 8U);
+  EXPECT_EQ(p.flows.at(0).size.mean(), 8);
+}
+
 // A receiving thread takes receives at its pace, and the memory of an adapter or a GPU has an end.
 TEST(plan, receives_and_memory_that_a_host_cannot_bear_are_refused) {
   traffic_options o = sample();

@@ -129,7 +129,7 @@ class flow_planner {
                          out_.options.weights[static_cast<std::size_t>(operation::cmp_swap)];
     const bool sized = std::accumulate(o_.weights.begin(), o_.weights.end(), 0.0) > atomics;
     require(sized || o_.size == flow_options{}.size, "size", "an atomic has 8 bytes; remove it");
-    out_.size = read("size", o_.size, knob_kind::bytes);
+    out_.size = read("size", sized ? o_.size : std::string("8 B"), knob_kind::bytes);
     const double most = out_.size.most();
     // A distribution without an end is cut off at the region.
     out_.longest = static_cast<std::uint64_t>(std::isinf(most) ? static_cast<double>(o_.region) : most);
