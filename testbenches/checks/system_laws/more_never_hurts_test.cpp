@@ -131,7 +131,6 @@ TEST_P(more_never_hurts, knob) {
     sweeps = that_matter(w, std::move(sweeps));
   } else {
     std::erase_if(sweeps, [&](const knob_sweep& s) { return !has_its_turn(s.knob, w); });
-    if (sweeps.empty()) GTEST_SKIP() << w.name << " exercises no unit better than others do; HCASIM_FULL tries all knobs";
   }
   ASSERT_FALSE(sweeps.empty()) << w.name << ": no knob is tried";
   for (const look& l : {once, again}) {

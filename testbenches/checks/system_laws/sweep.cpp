@@ -198,7 +198,7 @@ std::vector<changed_knob> scarcities(const workload& w, void (*adjust)(setup&)) 
 bool has_its_turn(const std::string& knob, const workload& w) {
   const std::string group = group_of(knob);
   for (const unit_workloads& h : workloads_of_units()) {
-    if (group == h.group) return std::find(h.workloads.begin(), h.workloads.end(), w.name) != h.workloads.end();
+    if (group == h.group && std::find(h.workloads.begin(), h.workloads.end(), w.name) != h.workloads.end()) return true;
   }
   std::uint64_t number = 0xcbf29ce484222325;  // FNV-1a; its high bits are the well mixed ones
   for (const char c : knob) number = (number ^ static_cast<unsigned char>(c)) * 0x100000001b3;

@@ -34,8 +34,7 @@ void make_ample(setup& s);
 // Caches that keep everything.
 void make_roomy(setup& s);
 
-// Returns whether a short run tries the knob on the workload: the workload exercises the knob's unit. A knob of a unit without
-// such a workload has its turn on one that its name chooses.
+// Returns whether a short run tries the knob on the workload: the workload exercises the knob's unit, or the knob has its turn.
 bool has_its_turn(const std::string& knob, const workload& w);
 
 bool full();  // HCASIM_FULL

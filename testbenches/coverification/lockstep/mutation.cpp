@@ -58,7 +58,7 @@ std::vector<stage> stages_of(const std::string& unit, const mutation_options& o)
   add("random", mode::random, o.requests / 10, false);
   add("single", mode::single, o.requests / 3, false, 1);
   add("full", mode::full, o.requests / 10, false, 1);
-  add("floods", mode::full, std::min<std::uint64_t>(o.requests / 2, 3000), true, 1);
+  add("floods", mode::full, std::min<std::uint64_t>(o.requests / 2, 5000), true, 1);
   add("random", mode::random, o.requests, false);
   add("random", mode::random, o.requests, false, 1);  // straps follow the seed
   add("storms", mode::random, o.requests, true);
