@@ -4,32 +4,13 @@
 #include <deque>
 #include <vector>
 
-#include "models/adapter/dma_engine/dma_engine.h"
-#include "models/driver/device/dma_map.h"
-#include "models/machine/host/host.h"
-#include "models/machine/iommu/iommu.h"
-#include "models/machine/pcie/pcie.h"
+#include "testbenches/scenarios/dma_machine.h"
 #include "tlm/base/random.h"
 
 namespace hcasim::kit {
 namespace {
 
-constexpr std::uint64_t iommu_registers = 0xffff'e000'0000'0000;
-constexpr std::uint64_t physical_base = 0x1'0000'0000;
 constexpr std::uint64_t cache_line = 64;
-
-// The adapter of the measurement has no memory of its own.
-class no_local_memory : public unit {
- public:
-  target_socket<dma_request> in{"in"};
-  explicit no_local_memory(const sc_core::sc_module_name& n) : unit(n) { in.on<&no_local_memory::refuse>(this); }
-
- private:
-  tlm::tlm_sync_enum refuse(dma_request& r, tlm::tlm_phase, ps&) {
-    r.failed = true;
-    return tlm::TLM_COMPLETED;
-  }
-};
 
 // Issues commands, each worker one after the other.
 class dma_issuer : public unit {
@@ -128,26 +109,9 @@ class dma_issuer : public unit {
 
 }  // namespace
 
-struct dma_bench::parts {
-  parts(const node_config& n, const dma_engine_config& engine, const dma_bench_options& options, std::uint64_t seed)
-      : o(options),
-        clock(n.hca.clock),
-        host("host", n.host, seed),
-        pcie("pcie", n.pcie, 1),
-        iommu("iommu", n.iommu, iommu_registers),
-        dma("dma_engine", engine, clock, 1),
-        issuer("issuer", options, seed),
-        memory(host.memory_bytes(), seed),
-        map(host, iommu_registers, 0, {}, statistics),
-        translated(n.iommu.enabled) {
-    host.mmio.bind(iommu.cpu);
-    iommu.mmio.bind(pcie.cpu);
-    pcie.memory.bind(iommu.devices);
-    pcie.interrupts.bind(iommu.messages);
-    iommu.memory.bind(host.memory);
-    iommu.interrupts.bind(host.interrupts);
-    dma.pcie.bind(pcie.device(0).up);
-    dma.local.bind(local.in);
+struct dma_bench::parts : dma_machine {
+  parts(const node_config& n, const dma_bench_options& options, std::uint64_t seed)
+      : dma_machine(n, seed), o(options), issuer("issuer", options, seed), translated(n.iommu.enabled) {
     issuer.out.bind(dma.in[0]);
     host.run("measure", [this](cpu& c) { run(c); });
   }
@@ -177,25 +141,13 @@ struct dma_bench::parts {
   }
 
   dma_bench_options o;
-  clock_domain clock;
-  hcasim::host host;
-  hcasim::pcie pcie;
-  hcasim::iommu iommu;
-  dma_engine dma;
-  no_local_memory local{"local"};
   dma_issuer issuer;
-  virtual_memory memory;
-  driver::driver_statistics statistics;
-  driver::dma_map map;
   bool translated;
   dma_bench_outcome r;
 };
 
 dma_bench::dma_bench(const system_config& config, const dma_bench_options& o, std::uint64_t seed) {
-  const node_config& n = config.nodes.front();
-  dma_engine_config engine = n.hca.dma_engine;
-  engine.mrrs = n.pcie.mrrs;
-  parts_ = std::make_unique<parts>(n, engine, o, seed);
+  parts_ = std::make_unique<parts>(config.nodes.front(), o, seed);
 }
 
 dma_bench::~dma_bench() = default;

@@ -2,35 +2,16 @@
 
 #include <cmath>
 
-#include "models/adapter/dma_engine/dma_engine.h"
-#include "models/driver/device/dma_map.h"
-#include "models/machine/host/host.h"
-#include "models/machine/iommu/iommu.h"
-#include "models/machine/pcie/pcie.h"
 #include "testbenches/kit/counters.h"
+#include "testbenches/scenarios/dma_machine.h"
 #include "tlm/base/random.h"
 
 namespace hcasim::kit {
 namespace {
 
-constexpr std::uint64_t registers = 0xffff'e000'0000'0000;
-
 // Published: pcie-bench, nfp6000-1.2GHz_bdw-Xeon-E5-2630v4-dell-t430-s0-s0-s0-iommu-nosp; window in KiB, ns.
 constexpr window_point published[] = {
     {256, 555, 0, 0}, {512, 580, 0, 0}, {1024, 712, 0, 0}, {4096, 814, 0, 0}, {65536, 877, 0, 0}};
-
-// The adapter of the measurement has no memory of its own.
-class nothing : public unit {
- public:
-  target_socket<dma_request> in{"in"};
-  explicit nothing(const sc_core::sc_module_name& n) : unit(n) { in.on<&nothing::refuse>(this); }
-
- private:
-  tlm::tlm_sync_enum refuse(dma_request& r, tlm::tlm_phase, ps&) {
-    r.failed = true;
-    return tlm::TLM_COMPLETED;
-  }
-};
 
 // One read after the other.
 class reader : public unit {
@@ -82,26 +63,9 @@ double knee_of(const std::vector<window_point>& points, double window_point::*cu
 
 }  // namespace
 
-struct window_bench::parts {
-  parts(const node_config& n, const dma_engine_config& engine, const window_options& options, std::uint64_t seed)
-      : o(options),
-        random(seed, "iommu_window"),
-        clock(n.hca.clock),
-        host("host", n.host, seed),
-        pcie("pcie", n.pcie, 1),
-        iommu("iommu", n.iommu, registers),
-        dma("dma_engine", engine, clock, 1),
-        source("reader"),
-        memory(host.memory_bytes(), seed),
-        map(host, registers, 0, {}, statistics) {
-    host.mmio.bind(iommu.cpu);
-    iommu.mmio.bind(pcie.cpu);
-    pcie.memory.bind(iommu.devices);
-    pcie.interrupts.bind(iommu.messages);
-    iommu.memory.bind(host.memory);
-    iommu.interrupts.bind(host.interrupts);
-    dma.pcie.bind(pcie.device(0).up);
-    dma.local.bind(local.in);
+struct window_bench::parts : dma_machine {
+  parts(const node_config& n, const window_options& options, std::uint64_t seed)
+      : dma_machine(n, seed), o(options), random(seed, "iommu_window"), source("reader") {
     source.out.bind(dma.in[0]);
     host.run("measure", [this](cpu& c) { run(c); });
   }
@@ -115,7 +79,7 @@ struct window_bench::parts {
   }
 
   void run(cpu& c) {
-    r.without_ns = measure(c, "without the IOMMU", 0x1'0000'0000, 4096);
+    r.without_ns = measure(c, "without the IOMMU", physical_base, 4096);
     if (map.open(c) != 0) {
       r.problem = "the IOMMU does not answer";
       return;
@@ -142,26 +106,14 @@ struct window_bench::parts {
 
   window_options o;
   random_stream random;
-  clock_domain clock;
-  hcasim::host host;
-  hcasim::pcie pcie;
-  hcasim::iommu iommu;
-  dma_engine dma;
-  nothing local{"local"};
   reader source;
-  virtual_memory memory;
-  driver::driver_statistics statistics;
-  driver::dma_map map;
   sc_core::sc_event done;
   bool reached = true;
   window_outcome r;
 };
 
 window_bench::window_bench(const system_config& config, const window_options& o, std::uint64_t seed) {
-  const node_config& n = config.nodes.front();
-  dma_engine_config engine = n.hca.dma_engine;
-  engine.mrrs = n.pcie.mrrs;
-  parts_ = std::make_unique<parts>(n, engine, o, seed);
+  parts_ = std::make_unique<parts>(config.nodes.front(), o, seed);
 }
 
 window_bench::~window_bench() = default;

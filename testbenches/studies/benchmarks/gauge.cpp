@@ -10,6 +10,7 @@
 
 #include "testbenches/scenarios/message_rate.h"
 #include "testbenches/scenarios/rkey_reuse.h"
+#include "testbenches/studies/benchmarks/two_nodes.h"
 #include "tlm/base/event_queue.h"
 
 namespace hcasim {
@@ -40,19 +41,11 @@ class meter {
   std::uint64_t items_ = 0;
 };
 
-system_config two_nodes() {
-  system_config c;
-  c.nodes.resize(2);
-  c.link.rate = {100e9};
-  c.link.propagation = 1_us;
-  return c;
-}
-
 // An operation is a piece of `unit` bytes of a message; 0 = the message.
 amount stream(kit::stream_options o, std::uint64_t unit = 0) {
   meter m;
   o.parts = m.parts();
-  hcasim::system s("system", two_nodes());
+  hcasim::system s("system", two_nodes_100g());
   kit::stream_result r;
   kit::start_stream(s, o, r);
   run_simulation();
@@ -103,7 +96,7 @@ amount binds() {
   o.parts = m.parts();
   const std::vector<std::uint8_t> bytes(4_MiB, 0x5a);
   std::vector<kit::reuse_outcome> outcomes;
-  hcasim::system s("system", two_nodes());
+  hcasim::system s("system", two_nodes_100g());
   kit::start_reuse(s, o, bytes, {kit::reuse_mode::rebind}, outcomes);
   run_simulation();
   if (outcomes.size() != 1 || !outcomes[0].ok) return {};

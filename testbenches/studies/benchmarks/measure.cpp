@@ -53,14 +53,6 @@ void show(benchmark::State& state, const figures& f) {
   state.counters["resident_MiB"] = f.resident_mib;
 }
 
-system_config two_nodes_100g() {
-  system_config c;
-  c.nodes.resize(2);
-  c.link.rate = {100e9};
-  c.link.propagation = 1_us;
-  return c;
-}
-
 }  // namespace hcasim
 
 int sc_main(int argc, char** argv) {

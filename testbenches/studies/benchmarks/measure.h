@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "testbenches/kit/world.h"
+#include "testbenches/studies/benchmarks/two_nodes.h"
 
 namespace hcasim {
 
@@ -32,8 +33,5 @@ double seconds_since(clock_type::time_point t);
 double resident_mib_now();
 figures in_own_process(const std::function<figures()>& measure);
 void show(benchmark::State& state, const figures& f);
-
-// Returns two nodes at 100 Gb/s and 1 us.
-system_config two_nodes_100g();
 
 }  // namespace hcasim
