@@ -19,7 +19,7 @@ namespace {
 // Returns the cycles in which the datapath moves the next burst of a write.
 double moving_cycles(const dma_job& j, const dma_engine_config& c) {
   const std::uint32_t bytes = dma_rules::write_burst(j.request->address + j.issued, j.bytes - j.issued, c.write_buffer);
-  return c.datapath_width ? static_cast<double>(bytes) / c.datapath_width : 0;
+  return c.write_command + dma_rules::moving_cycles(bytes, c.write_line, c.datapath_width);
 }
 
 constexpr bool may_be_icm(dma_source s) {
@@ -37,7 +37,7 @@ dma_engine::dma_engine(const sc_core::sc_module_name& name, const dma_engine_con
       requester_(requester),
       tags_free_(config.read_tags),
       write_free_(config.write_buffer),
-      buckets_(config.atomic_buckets),
+      locks_(config.atomic_buckets, config.atomic_waiters),
       guard_(guard) {
   if (!std::has_single_bit(config.mrrs)) throw std::invalid_argument("dma_engine: mrrs must be a power of two");
   for (unsigned i = 0; i < clients; ++i) {
@@ -77,8 +77,15 @@ tlm::tlm_sync_enum dma_engine::handle(dma_request& r, tlm::tlm_phase phase, ps& 
   j.begun = t;
   j.done = t;
   if (r.op == dma_op::read) note_reads(1);
-  later<&dma_engine::enqueue>(j, t + clock_.cycles(config_.request_latency));
+  later<&dma_engine::enqueue>(j, begins_at(r, t + clock_.cycles(config_.request_latency)));
   return tlm::TLM_ACCEPTED;
+}
+
+// Everything requested after a write begins after the write.
+ps dma_engine::begins_at(const dma_request& r, ps due) {
+  if (config_.write_latency == 0) return due;
+  if (r.op == dma_op::write) writes_until_ = std::max(writes_until_, due + clock_.cycles(config_.write_latency));
+  return std::max(due, writes_until_);
 }
 
 void dma_engine::enqueue(dma_job& j) {
@@ -99,24 +106,31 @@ void dma_engine::start_atomic(dma_job& j) {
     finish(j, now());
     return;
   }
-  bucket& b = buckets_[dma_rules::bucket_of(j.request->address, config_.atomic_buckets)];
-  if (b.locked) {
+  const bool locked = locks_.take(j);
+  note_locks();
+  if (!locked) {
     ++lock_waits_;
-    b.waiting.push(j);
     return;
   }
-  b.locked = true;
-  locks_level_.add(1, now());
-  locks_probe_.set(locks_level_.value(), now());
+  pace_atomic(j);
+}
+
+void dma_engine::pace_atomic(dma_job& j) {
+  const ps at = atomic_pace_.start(now(), clock_.cycles(config_.atomic_interval));
+  if (at > now()) return later<&dma_engine::read_atomic>(j, at);
   enqueue_read(j);
+}
+
+void dma_engine::read_atomic(dma_job& j) {
+  enqueue_read(j);
+  pump();
 }
 
 // The old value is here. PCIe keeps the write in front of every later read, so the lock opens once the write is issued.
 void dma_engine::write_atomic(dma_job& j) {
   dma_request& r = *j.request;
-  const std::uint32_t lock = dma_rules::bucket_of(r.address, config_.atomic_buckets);
   if (r.failed) {
-    unlock(lock);
+    unlock(r.address);
     finish(j, now());
     return pump();
   }
@@ -124,7 +138,7 @@ void dma_engine::write_atomic(dma_job& j) {
   std::memcpy(r.data, &original, sizeof original);
   j.word = dma_rules::modify(r.op, original, r.operand, r.compare);
   if (j.word == original) {
-    unlock(lock);
+    unlock(r.address);
     finish(j, now());
     return pump();
   }
@@ -133,15 +147,15 @@ void dma_engine::write_atomic(dma_job& j) {
   pump();
 }
 
-void dma_engine::unlock(std::uint32_t number) {
-  bucket& b = buckets_[number];
-  if (b.waiting.empty()) {
-    b.locked = false;
-    locks_level_.add(-1, now());
-    locks_probe_.set(locks_level_.value(), now());
-    return;
-  }
-  enqueue_read(b.waiting.pop());
+void dma_engine::unlock(std::uint64_t address) {
+  locks_.give(address);
+  note_locks();
+  while (dma_job* const j = locks_.next()) pace_atomic(*j);
+}
+
+void dma_engine::note_locks() {
+  locks_level_.set(locks_.held(), now());
+  locks_probe_.set(locks_.held(), now());
 }
 
 void dma_engine::enqueue_read(dma_job& j) {
@@ -308,7 +322,7 @@ void dma_engine::issue_write() {
   b.job = nullptr;
   b.word = j.word;
   send(b, tlm::TLM_WRITE_COMMAND, address, reinterpret_cast<std::byte*>(&b.word), bytes, at);
-  unlock(dma_rules::bucket_of(address, config_.atomic_buckets));
+  unlock(address);
   finish(j, at);
 }
 
@@ -384,7 +398,7 @@ void dma_engine::landed(dma_burst& b) {
   }
   if (dma_job* const j = b.job) {
     if (failed) j->request->failed = true;
-    j->done = std::max(j->done, read ? data_in(bytes, t) : t);
+    j->done = std::max(j->done, read ? data_in(b, t) : t);
     --j->in_flight;
     if (j->in_flight == 0 && j->issued == j->bytes) {
       if (j->atomic()) {
@@ -400,9 +414,11 @@ void dma_engine::landed(dma_burst& b) {
 
 // Cutting through, the last byte leaves with the burst's own end unless the path is behind; otherwise the burst is stored
 // first.
-ps dma_engine::data_in(std::uint32_t bytes, ps t) {
+ps dma_engine::data_in(const dma_burst& b, ps t) {
   if (config_.datapath_width == 0) return t;
-  const ps busy = clock_.cycles(static_cast<double>(bytes) / config_.datapath_width);
+  const double cycles =
+      b.tags * config_.read_command + dma_rules::moving_cycles(b.get_data_length(), config_.read_line, config_.datapath_width);
+  const ps busy = clock_.cycles(cycles);
   return config_.store_and_forward ? return_path_.start(t, busy) + busy : return_path_.stream(t, busy);
 }
 

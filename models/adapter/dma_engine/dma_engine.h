@@ -15,8 +15,8 @@
 
 #include <array>
 #include <deque>
-#include <vector>
 
+#include "models/adapter/dma_engine/atomic_locks.h"
 #include "models/adapter/dma_engine/burst.h"
 #include "models/adapter/dma_engine/dma_engine_config.h"
 #include "models/adapter/dma_engine/dma_rules.h"
@@ -81,10 +81,14 @@ class dma_engine : public unit, public faulty {
   void later(T& what, ps t) {
     queue_.at(t, call_holder<&T::self, Step>(what));
   }
+  [[nodiscard]] ps begins_at(const dma_request& r, ps due);
   void enqueue(dma_job& j);
   void start_atomic(dma_job& j);
+  void pace_atomic(dma_job& j);
+  void read_atomic(dma_job& j);
   void write_atomic(dma_job& j);
-  void unlock(std::uint32_t bucket);
+  void unlock(std::uint64_t address);
+  void note_locks();
 
   void enqueue_read(dma_job& j);
   void enqueue_write(dma_job& j);
@@ -103,7 +107,7 @@ class dma_engine : public unit, public faulty {
   void spoil(dma_request& r);
   void answer(dma_job& j);
   void note_reads(int more);
-  [[nodiscard]] ps data_in(std::uint32_t bytes, ps t);
+  [[nodiscard]] ps data_in(const dma_burst& b, ps t);
   void describe();
 
   dma_engine_config config_;
@@ -125,11 +129,9 @@ class dma_engine : public unit, public faulty {
   unsigned completers_known_ = 0;
   std::uint64_t reads_waiting_ = 0;
   dma_fifo writes_;
-  struct bucket {
-    bool locked = false;
-    dma_fifo waiting;
-  };
-  std::vector<bucket> buckets_;
+  ps writes_until_{0};  // begin of the last write requested
+  atomic_locks locks_;
+  server atomic_pace_;
   icm_guard guard_;
   bit_faults faults_;  // wrong bits of read entries
   pool<dma_job> jobs_;

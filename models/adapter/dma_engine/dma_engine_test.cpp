@@ -340,6 +340,55 @@ TEST_P(dma_store, keeps_the_slower_rate) {
 
 INSTANTIATE_TEST_SUITE_P(link_takes_ns, dma_store, ::testing::Values(0, 40, 100));
 
+// 16 cycles for each line of 128 B of a write, and 5 for the burst.
+TEST(dma_engine, writes_move_in_whole_lines) {
+  dma_engine_config c = bench::defaults();
+  c.datapath_width = 8;
+  c.write_line = 128;
+  c.write_command = 5;
+  bench b(c);
+  b.clients[0].send(b.request(dma_op::write, 0, 129), 0_ns);
+  b.clients[0].send(b.request(dma_op::write, 4096, 1), 0_ns);
+  b.clients[0].send(b.request(dma_op::write, 8192, 1), 0_ns);
+  testing::run_until_idle();
+  ASSERT_EQ(b.pcie.log.size(), 3U);
+  EXPECT_EQ(b.pcie.log[1].at - b.pcie.log[0].at, 37_ns);
+  EXPECT_EQ(b.pcie.log[2].at - b.pcie.log[1].at, 21_ns);
+}
+
+// 8 cycles for each line of 64 B that comes back, and 3 for each PCIe read request.
+TEST(dma_engine, reads_come_back_in_whole_lines) {
+  dma_engine_config c = bench::defaults();
+  c.datapath_width = 8;
+  c.read_line = 64;
+  c.read_command = 3;
+  c.store_and_forward = true;
+  bench b(c);
+  dma_request& line = b.request(dma_op::read, 0, 1);
+  dma_request& two_requests = b.request(dma_op::read, 0, 513);
+  b.clients[0].send(line, 0_ns);
+  b.clients[0].send(two_requests, 2_us);
+  testing::run_until_idle();
+  EXPECT_EQ(b.answered(line), 508_ns + 11_ns);
+  EXPECT_EQ(b.answered(two_requests), 2_us + 508_ns + 9 * 8_ns + 2 * 3_ns);
+}
+
+TEST(dma_engine, a_read_waits_for_the_bytes_of_an_earlier_write) {
+  dma_engine_config c = bench::defaults();
+  c.write_latency = 200;
+  bench b(c, 2);
+  dma_request& before = b.request(dma_op::read, 0, 8);
+  dma_request& write = b.request(dma_op::write, 64, 8);
+  dma_request& behind = b.request(dma_op::read, 128, 8);
+  b.clients[0].send(before, 0_ns);
+  b.clients[0].send(write, 1_ns);
+  b.clients[1].send(behind, 2_ns);
+  testing::run_until_idle();
+  EXPECT_EQ(b.answered(before), 508_ns);
+  EXPECT_EQ(b.answered(write), 1_ns + 708_ns);
+  EXPECT_EQ(b.answered(behind), 1_ns + 708_ns + 1_ns);  // one issue interval later
+}
+
 TEST(dma_engine, cut_through_adds_no_latency) {
   dma_engine_config c = bench::defaults();
   c.datapath_width = 8;
@@ -399,6 +448,50 @@ TEST(dma_engine, atomic_rate_is_buckets_over_hold_time) {
   for (const auto& a : b.clients[0].answers) last = std::max(last, a.at);
   const double rate = 400 / to_us(last);
   EXPECT_NEAR(rate / (4 / 0.503), 1, 0.02);
+}
+
+TEST(dma_engine, atomics_begin_one_interval_apart) {
+  dma_engine_config c = bench::defaults();
+  c.atomic_interval = 40;
+  bench b(c);
+  for (std::uint64_t i = 0; i < 4; ++i) b.clients[0].send(b.atomic(64 * i, 1), 0_ns);
+  testing::run_until_idle();
+  std::vector<ps> reads;
+  for (const auto& burst : b.pcie.log) {
+    if (!burst.write) reads.push_back(burst.at);
+  }
+  EXPECT_EQ(reads, (std::vector<ps>{4_ns, 44_ns, 84_ns, 124_ns}));
+}
+
+ps begin_of_read(const bench& b, std::uint64_t address) {
+  for (const auto& burst : b.pcie.log) {
+    if (!burst.write && burst.address == address) return burst.at;
+  }
+  return never;
+}
+
+// Two of three atomics of one bucket wait for their lock. An atomic of another bucket passes if more than two may wait.
+TEST(dma_engine, waiting_atomics_stop_those_behind) {
+  dma_engine_config c = bench::defaults();
+  c.atomic_waiters = 3;
+  bench b(c);
+  for (int i = 0; i < 3; ++i) b.clients[0].send(b.atomic(64, 1), 0_ns);
+  b.clients[0].send(b.atomic(128, 1), 0_ns);
+  testing::run_until_idle();
+  EXPECT_EQ(b.pcie.word(64), b.original(b.requests[0]) + 3);
+  EXPECT_LT(begin_of_read(b, 128), 20_ns);
+}
+
+TEST(dma_engine, an_atomic_behind_waiting_ones_begins_with_the_next_lock) {
+  dma_engine_config c = bench::defaults();
+  c.atomic_waiters = 2;
+  bench b(c);
+  for (int i = 0; i < 3; ++i) b.clients[0].send(b.atomic(64, 1), 0_ns);
+  b.clients[0].send(b.atomic(128, 1), 0_ns);
+  testing::run_until_idle();
+  EXPECT_GT(begin_of_read(b, 128), 500_ns) << "until the first one has its old value";
+  EXPECT_LT(begin_of_read(b, 128), 520_ns);
+  EXPECT_TRUE(b.dma.idle());
 }
 
 TEST(dma_engine, compare_swap_writes_only_on_a_match) {

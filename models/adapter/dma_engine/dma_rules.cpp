@@ -26,4 +26,10 @@ std::uint32_t write_burst(std::uint64_t address, std::uint64_t remaining, std::u
   return static_cast<std::uint32_t>(std::min(in_page(address, remaining), buffer));
 }
 
+double moving_cycles(std::uint32_t bytes, std::uint64_t line, std::uint32_t width) {
+  if (width == 0) return 0;
+  const std::uint64_t moved = line == 0 ? bytes : (bytes + line - 1) / line * line;
+  return static_cast<double>(moved) / width;
+}
+
 }  // namespace hcasim::dma_rules

@@ -16,6 +16,9 @@ std::uint32_t read_burst(std::uint64_t address, std::uint64_t remaining, std::ui
 // Returns the bytes of the next write burst: inside one page and at most `buffer` bytes.
 std::uint32_t write_burst(std::uint64_t address, std::uint64_t remaining, std::uint64_t buffer);
 
+// Returns the cycles in which a datapath of `width` bytes moves these bytes, in whole lines of `line` bytes; 0 = not limited.
+double moving_cycles(std::uint32_t bytes, std::uint64_t line, std::uint32_t width);
+
 // The completer of a read, by its address: host memory lies in the lowest 16 TiB, devices' windows elsewhere.
 inline constexpr unsigned completers = 4;
 inline unsigned completer_of(std::uint64_t address) {

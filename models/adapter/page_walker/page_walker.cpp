@@ -39,13 +39,14 @@ tlm::tlm_sync_enum page_walker::handle(translate_request& r, tlm::tlm_phase phas
     drop(r);
     return tlm::TLM_COMPLETED;
   }
-  if (look(r)) [[likely]] {
+  const bool behind = is_stopped() && r.map.levels > 0;
+  if (!behind && look(r)) [[likely]] {
     hit_probe_.pulse(r.status == translate_status::ok, t, cycle_);
     return tlm::TLM_COMPLETED;
   }
   pending& p = pendings_.get();
   p = {&r, t, nullptr};
-  if (!miss(p)) {
+  if (behind || !miss(p)) {
     ++stalls_;
     stalled_.push(p);
   }
@@ -245,7 +246,7 @@ void page_walker::finish(walk& w, translate_status failure, ps t) {
 void page_walker::resume_pending() {
   while (walking_ < config_.walkers && !ready_.empty()) begin(ready_.pop(), now());
   fifo<pending> hits;
-  while (!stalled_.empty() && missed_.size() < config_.mshrs) {
+  while (!stalled_.empty() && missed_.size() < most_missed()) {
     pending& p = stalled_.pop();
     p.t = std::max(p.t, now());
     if (look(*p.request)) {

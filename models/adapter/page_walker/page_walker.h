@@ -2,7 +2,9 @@
 // DMA read per level (8 bytes; of the last level a line of entries).
 //
 // - A hit, and a physical map (levels 0: physical = va), is answered in the call. An answer ends at the end of the page.
-// - Misses of one line share one walk. Walks wait in order for a walker, misses in order for an MSHR.
+// - Misses of one line share one walk. Walks wait in order for a walker, misses in order for an MSHR. Without hit_under_miss
+// one
+//   walk is under way, and all lookups behind it wait, but for physical maps.
 // - An entry that is not present - or, for a write, read-only - is not_present and never used from the cache: the next lookup
 //   reads it anew.
 // - A line or an entry of an upper level whose cells or tag have gone wrong is noticed at its next lookup (tlm/cells.h), and
@@ -89,6 +91,9 @@ class page_walker : public unit, public faulty {
   static bool usable(const translate_request& r, std::uint64_t leaf) {
     return (leaf & HCA_PTE_PRESENT) && !((leaf & HCA_PTE_READ_ONLY) && r.write);
   }
+  // Returns whether lookups wait behind a miss.
+  [[nodiscard]] bool is_stopped() const { return !config_.hit_under_miss && (!missed_.empty() || !stalled_.empty()); }
+  [[nodiscard]] std::size_t most_missed() const { return config_.hit_under_miss ? config_.mshrs : 1; }
   // Joins a walk or begins one; false = no MSHR is free.
   bool miss(pending& p);
   void begin(walk& w, ps t);

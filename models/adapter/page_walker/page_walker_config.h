@@ -25,6 +25,7 @@ struct page_walker_config {
   replacement_policy policy = replacement_policy::lru;
   std::uint32_t walkers = 4;
   std::uint32_t mshrs = 32;
+  bool hit_under_miss = true;
   double hit_latency = 3;
   double issue_interval = 1;
   std::uint64_t seed = 1;
@@ -41,6 +42,7 @@ struct page_walker_config {
     k.choice("policy", policy, replacement_policies, "which entry of a full set makes room, all caches");
     k.count("walkers", walkers, 1, 1024, "page-table walks in progress at once");
     k.count("mshrs", mshrs, 1, 4096, "different lines missed and not yet there, walkers included; more misses wait in order");
+    k.flag("hit_under_miss", hit_under_miss, "lookups go on while a walk is under way; otherwise they wait in order");
     k.cycles("hit_latency", hit_latency, 0, 1000, "from request to answer on a hit; a walk begins that much after the request");
     k.cycles("issue_interval", issue_interval, 0, 1000, "between two look-ups");
     k.count("seed", seed, 0, 1.8e19, "of the random policy");

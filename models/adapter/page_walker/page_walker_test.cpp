@@ -209,6 +209,31 @@ TEST(PageWalker, EqualMissesShareOneWalk) {
   EXPECT_EQ(b.count("merged"), 2U);
 }
 
+// Without hit_under_miss a hit waits for the walk before it; a physical map does not.
+TEST(PageWalker, AMissMayStopTheHitsBehindIt) {
+  page_walker_config c;
+  c.hit_under_miss = false;
+  bench b(c);
+  const translation m = table(1, 1);
+  b.memory.map(m, 0, 0x1000);
+  b.memory.map(m, 64, 0x2000);
+  b.memory.map(m, 128, 0x3000);
+  b.walk_page(m, 0, 1_us);
+  run_until_idle();
+  const ps t = 3_us;
+  translate_request& misses = b.walk_page(m, 64, t);
+  translate_request& hits = b.walk_page(m, 0, t);
+  translate_request& misses_too = b.walk_page(m, 128, t);
+  translate_request& physical = b.walk_page(translation{}, 5, t);
+  run_until_idle();
+  EXPECT_EQ(b.answered(misses), t + 3_ns + 500_ns);
+  EXPECT_EQ(b.answered(hits), b.answered(misses));
+  EXPECT_EQ(b.answered(misses_too), t + 3_ns + 1000_ns);
+  EXPECT_LT(b.answered(physical), t + 10_ns);
+  EXPECT_EQ(hits.physical, 0x1000U);
+  EXPECT_EQ(misses_too.physical, 0x3000U);
+}
+
 // Lines that all miss, W walkers, L levels: W / (L * latency); and Little's law on the waiting misses.
 TEST(PageWalker, ThroughputIsWalkersOverLevelsTimesLatency) {
   page_walker_config c;

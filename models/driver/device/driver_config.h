@@ -73,6 +73,7 @@ struct driver_config {
   ps poll_call = 10_ns;
   ps poll_cqe = 15_ns;
   ps kernel_verb = 2_us;
+  ps deregister{0};
   ps unpin_page = 70_ns;
   ps page_fault = 5_us;
   std::uint32_t fault_pages = 1;
@@ -124,6 +125,7 @@ struct driver_config {
     k.time("poll_call", poll_call, 0_ps, 1_ms, "CPU time of ibv_poll_cq besides its CQEs");
     k.time("poll_cqe", poll_cqe, 0_ps, 1_ms, "CPU time of one CQE found");
     k.time("kernel_verb", kernel_verb, 0_ps, 1000_ms, "CPU time of a verb in the kernel besides the system call");
+    k.time("deregister", deregister, 0_ps, 1000_ms, "more CPU time of a de-registration than of another verb");
     k.time("unpin_page", unpin_page, 0_ps, 1_ms, "CPU time of unpinning one 4 KiB page");
     k.time("page_fault", page_fault, 0_ps, 1000_ms, "CPU time of serving a page fault of the adapter besides its pages");
     k.count("fault_pages", fault_pages, 1, 512, "pages that a page fault puts in at least, as far as they are mapped");

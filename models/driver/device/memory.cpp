@@ -107,6 +107,7 @@ ibv_mr* ibv_reg_mr_iova(cpu& c, ibv_pd* pd, std::uint64_t addr, std::uint64_t le
 int ibv_dereg_mr(cpu& c, ibv_mr* handle) {
   process& p = of(handle->context);
   p.device->enter_kernel(c);
+  c.spend(p.device->config().deregister);
   memory_region* mr = p.mrs.find(handle->handle);
   if (!mr) return ENOENT;
   if (mr->kind == region_kind::on_demand) {
