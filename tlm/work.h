@@ -3,6 +3,9 @@
 // doorbell_ring: doorbell unit -> send_queue (SQ), responder (RQ), completion (CQ, EQ). Answered at once.
 // work_request:  send_queue -> requester, in SQ order per QP. Answered when the WQE is complete: acknowledged, failed or
 //                flushed; the requester has then posted its CQE, if it has one. The bytes stay until then.
+// wqe_refetch:   requester -> send_queue: the bytes of a WQE that has left the chip are needed. Answered when they are here
+// again, or
+//                `failed`: they cannot be read, or host memory has others now.
 // report:        requester, responder, command unit -> completion. Answered when it is on its way to host memory in order.
 #pragma once
 
@@ -34,9 +37,15 @@ struct work_request : transaction {
   std::uint8_t status = 0;        // enum hca_wc_status: why it cannot be executed, or in the answer its end
   std::uint8_t vendor_error = 0;  // window_fault of a BIND, LOCAL_INV or FAST_REG
   bool changed = false;           // the work request has made its change of protection
+  bool on_chip = true;            // the WQE cache still has the bytes
   alignas(16) std::array<std::byte, HCA_WQE_BLOCK * HCA_WQE_MAX_BLOCKS> bytes;
 
   [[nodiscard]] const hca_wqe_control& control() const { return *reinterpret_cast<const hca_wqe_control*>(bytes.data()); }
+};
+
+struct wqe_refetch : transaction {
+  work_request* work = nullptr;
+  bool failed = false;
 };
 
 struct report : transaction {

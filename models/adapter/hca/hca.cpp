@@ -79,8 +79,8 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
       clock_(config.clock),
       doorbell(*this, "doorbell", config.doorbell, clock_),
       send_queue("send_queue", config.send_queue, clock_),
-      requester("requester", config.requester, clock_, packets, lid_of(config)),
-      responder("responder", config.responder, clock_, packets, lid_of(config)),
+      requester("requester", config.requester, clock_, packets, lid_of(config), config.processing_units.units != 0),
+      responder("responder", config.responder, clock_, packets, lid_of(config), config.processing_units.units != 0),
       key_check(*this, "key_check", config.key_check, clock_),
       window_unit("window_unit", config.window_unit, clock_, config.key_check.window_type2),
       page_walker(*this, "page_walker", config.page_walker, clock_, walker_client::count, cells_of(config, icm_entry::pte)),
@@ -100,6 +100,11 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
       extent_cache(*this, "extent_cache", config.extent_cache, clock_, sizeof(hca_extent) * HCA_EXTENTS_PER_LINE,
                    protection_client::count, cells_of(config, icm_entry::extent)) {
   if (config.atc.enabled) atc = &add<hcasim::atc>("atc", config.atc, clock_, HCA_REQUESTER, config.icm.check);
+  if (config.processing_units.units != 0) {
+    processing_units = &add<hcasim::processing_units>("processing_units", config.processing_units, clock_);
+    requester.steps.bind(processing_units->requester);
+    responder.steps.bind(processing_units->responder);
+  }
   doorbell.send.bind(send_queue.bells);
   doorbell.receive.bind(responder.bells);
   doorbell.completion.bind(completion.bells);
@@ -124,6 +129,7 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
   requester.egress.bind(port.egress[port_client::requester]);
   requester.peer_out.bind(responder.peer);
   requester.queue_out.bind(send_queue.peer);
+  requester.refetch.bind(send_queue.again);
 
   responder.qpc.bind(qpc_cache.in[qpc_client::responder]);
   responder.keys.bind(key_check.remote);

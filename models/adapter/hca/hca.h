@@ -11,6 +11,7 @@
 #include "models/adapter/hca/hca_config.h"
 #include "models/adapter/hca/swappable.h"
 #include "models/adapter/port/port.h"
+#include "models/adapter/processing_units/processing_units.h"
 #include "models/adapter/requester/requester.h"
 #include "models/adapter/responder/responder.h"
 #include "models/adapter/send_queue/send_queue.h"
@@ -39,7 +40,8 @@ class hca : public sc_core::sc_module {
   context_cache_unit cqc_cache;
   context_cache_unit mrc_cache;
   context_cache_unit extent_cache;
-  hcasim::atc* atc = nullptr;  // when it is enabled
+  hcasim::atc* atc = nullptr;                            // when it is enabled
+  hcasim::processing_units* processing_units = nullptr;  // when there are any
 
   hca(const sc_core::sc_module_name& name, const hca_config& config, packet_pool& packets);
 

@@ -13,6 +13,7 @@
 #include "models/adapter/memory_port/memory_port_config.h"
 #include "models/adapter/page_walker/page_walker_config.h"
 #include "models/adapter/port/port_config.h"
+#include "models/adapter/processing_units/processing_units_config.h"
 #include "models/adapter/requester/requester_config.h"
 #include "models/adapter/responder/responder_config.h"
 #include "models/adapter/send_queue/send_queue_config.h"
@@ -24,6 +25,7 @@ struct hca_config {
   frequency clock{400e6};
   doorbell_config doorbell;
   send_queue_config send_queue;
+  processing_units_config processing_units;
   requester_config requester;
   responder_config responder;
   key_check_config key_check;
@@ -46,6 +48,7 @@ struct hca_config {
     k.clock("clock", clock, {1e6}, {1e10}, "core clock of every unit of the adapter");
     k.group("doorbell", doorbell, "UAR pages and the doorbell FIFO");
     k.group("send_queue", send_queue, "QP scheduling and WQE fetch");
+    k.group("processing_units", processing_units, "a pool that both roles of all QPs share");
     k.group("requester", requester, "segmentation, acknowledges, retransmission");
     k.group("responder", responder, "inbound requests");
     k.group("key_check", key_check, "the protection pipeline");

@@ -27,9 +27,11 @@ class requester : public unit {
   initiator_socket<packet> egress{"egress"};
   initiator_socket<responder_control> peer_out{"peer_out"};
   initiator_socket<send_queue_control> queue_out{"queue_out"};
+  processing_steps steps;  // its socket, on adapters with processing units
+  initiator_socket<wqe_refetch> refetch{"refetch"};
 
   requester(const sc_core::sc_module_name& name, const requester_config& config, const clock_domain& clock,
-            packet_pool& packets, std::uint16_t lid);
+            packet_pool& packets, std::uint16_t lid, bool has_processing_units);
   ~requester() override;
 
   void list_waiting(waiting_list& list) const override;

@@ -21,6 +21,14 @@ tlm::tlm_sync_enum response_intake::on_packet(packet& p, tlm::tlm_phase, ps&) {
 }
 
 void response_intake::arrive(packet& p) {
+  if (!parts_.steps.used()) return take(p);
+  const std::uint32_t qpn = parts_.records.started(p.header.dest_qpn).qpn;
+  const bool data = class_of(p.header) == response_class::data;
+  parts_.steps.run({qpn, data ? processing_step::response_in : processing_step::acknowledge_in, p.payload, p.operation},
+                   call_holder<&packet::holder, &response_intake::take>(p));
+}
+
+void response_intake::take(packet& p) {
   send_qp& f = parts_.records.started(p.header.dest_qpn);
   if (f.inbox.push(p)) serve(f);
 }
@@ -166,7 +174,8 @@ task<bool> response_intake::on_data(send_qp& f, packet& p, ps& t) {
   if (in_error(f.state) || f.operations.empty() || f.operations.front() != op) co_return false;
   ++op->pins;
   memory_access::transfer& tr = memory_.begin(op->work->operation);
-  const std::uint8_t status = co_await place(f, *op, p, tr, t);
+  const bool known = op->work->on_chip || co_await have_wqe(*op, t);
+  const std::uint8_t status = known ? co_await place(f, *op, p, tr, t) : std::uint8_t{HCA_WC_LOC_QP_OP_ERR};
   const bool live = !op->completed && is_live(f.state);
   if (live && status == HCA_WC_SUCCESS) {
     counters_.payload_received += p.payload;
@@ -185,6 +194,14 @@ task<bool> response_intake::on_data(send_qp& f, packet& p, ps& t) {
   parts_.completion.unpin(*op, t);
   memory_.detach(tr, to_holder<&packet::holder, &response_intake::release>, &p, t);
   co_return true;
+}
+
+task<bool> response_intake::have_wqe(send_operation& op, ps& t) {
+  wqe_refetch r;
+  r.work = op.work;
+  r.operation = op.work->operation;
+  co_await refetch_.request(r, t);
+  co_return !r.failed;
 }
 
 // The response whose page is missing was dropped, and later ones are too. All are asked for again when the page is there.

@@ -25,6 +25,11 @@ process send_loop::loop(send_qp& f, ps t) {
     }
     if (f.cursor_packet == 0) {
       t = message_engine_.start(now(), clock_.cycles(config_.message_interval));
+      if (parts_.steps.used()) {
+        co_await parts_.steps.done({f.qpn, processing_step::wqe, 0, op->work->operation});
+        t = std::max(t, now());
+        if (!still_here()) continue;
+      }
       context_request c;
       c.index = f.qpn;
       c.operation = op->work->operation;

@@ -9,6 +9,7 @@
 #include "tlm/base/clock_domain.h"
 #include "tlm/base/server.h"
 #include "tlm/base/wait.h"
+#include "tlm/processing_steps.h"
 
 namespace hcasim {
 
@@ -19,6 +20,7 @@ class send_loop {
     initiator_socket<packet>& egress;
   };
   struct parts {
+    processing_steps& steps;
     packet_gather& gather;
     send_completion& completion;
   };

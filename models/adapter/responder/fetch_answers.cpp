@@ -89,6 +89,7 @@ process fetch_answers::answer_owed(receive_qp& c) {
     }
     co_await responses_.buffers().take();
     if (may_answer(c)) co_await engine_.turn(packet_engine::response);
+    if (may_answer(c)) co_await steps_.done(step_of(c));
     if (!may_answer(c)) {
       responses_.buffers().give();
       break;
@@ -101,6 +102,13 @@ process fetch_answers::answer_owed(receive_qp& c) {
   forget_owed(c);
   c.on(receive_qp_event::answers_end);
   c.leave();
+}
+
+// The step of the next response of a READ.
+processing_steps::step fetch_answers::step_of(const receive_qp& c) {
+  const read_job& job = c.owed.front().read;
+  const std::uint32_t offset = job.index << job.to.mtu_shift;
+  return {c.qpn, processing_step::response_out, std::min(job.length - offset, 1U << job.to.mtu_shift), job.to.operation};
 }
 
 // A refused request is answered behind the READs before it; any other error ends them.

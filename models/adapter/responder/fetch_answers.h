@@ -7,14 +7,21 @@
 
 #include "models/adapter/responder/packet_engine.h"
 #include "models/adapter/responder/receive_errors.h"
+#include "tlm/processing_steps.h"
 
 namespace hcasim {
 
 class fetch_answers {
  public:
-  fetch_answers(memory_access& memory, page_faults& faults, packet_engine& engine, receive_errors& errors,
-                response_sender& responses, responder_counters& counters)
-      : memory_(memory), faults_(faults), engine_(engine), errors_(errors), responses_(responses), counters_(counters) {}
+  fetch_answers(memory_access& memory, page_faults& faults, packet_engine& engine, processing_steps& steps,
+                receive_errors& errors, response_sender& responses, responder_counters& counters)
+      : memory_(memory),
+        faults_(faults),
+        engine_(engine),
+        steps_(steps),
+        errors_(errors),
+        responses_(responses),
+        counters_(counters) {}
 
   // Judges a READ, whose responses then leave in their turn; `again`: a repetition.
   task<> read(receive_qp& c, hca_qpc& q, packet& p, bool again, ps& t);
@@ -30,6 +37,7 @@ class fetch_answers {
   static void remember(receive_qp& c, const hca_qpc& q, const executed_fetch& e);
   process answer_owed(receive_qp& c);
   [[nodiscard]] static bool may_answer(const receive_qp& c);
+  [[nodiscard]] static processing_steps::step step_of(const receive_qp& c);
   void forget_owed(receive_qp& c);
   static void read_ended(receive_qp& c, const read_job& job);
   process read_response(receive_qp& c, read_job job, std::uint64_t ticket, ps t);
@@ -41,6 +49,7 @@ class fetch_answers {
   memory_access& memory_;
   page_faults& faults_;
   packet_engine& engine_;
+  processing_steps& steps_;
   receive_errors& errors_;
   response_sender& responses_;
   responder_counters& counters_;

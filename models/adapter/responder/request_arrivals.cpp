@@ -26,6 +26,13 @@ void request_arrivals::arrive(packet& p) {
     ++counters_.dropped;
     return parts_.held.release(p);
   }
+  if (!parts_.steps.used()) return admit(p);
+  const std::uint32_t qpn = parts_.records.started(p.header.dest_qpn).qpn;
+  parts_.steps.run({qpn, processing_step::request_in, p.payload, p.operation},
+                   call_holder<&packet::holder, &request_arrivals::admit>(p));
+}
+
+void request_arrivals::admit(packet& p) {
   receive_qp& c = parts_.records.started(p.header.dest_qpn);
   const bool idle = c.inbox.push(p);
   signals_.inbox.set(c.inbox.size(), now());

@@ -4,6 +4,7 @@
 #include "models/adapter/responder/multicast_groups.h"
 #include "models/adapter/responder/request_execution.h"
 #include "tlm/base/clock_domain.h"
+#include "tlm/processing_steps.h"
 
 namespace hcasim {
 
@@ -11,6 +12,7 @@ class request_arrivals {
  public:
   struct parts {
     packet_engine& engine;
+    processing_steps& steps;
     receive_records& records;
     multicast_groups& groups;
     request_execution& execution;
@@ -28,6 +30,7 @@ class request_arrivals {
 
  private:
   void take(packet& p);
+  void admit(packet& p);
   process serve(receive_qp& c);
 
   event_queue& queue_;

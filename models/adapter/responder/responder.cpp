@@ -3,8 +3,9 @@
 namespace hcasim {
 
 responder::responder(const sc_core::sc_module_name& name, const responder_config& config, const clock_domain& clock,
-                     packet_pool& packets_in, std::uint16_t lid)
+                     packet_pool& packets_in, std::uint16_t lid, bool has_processing_units)
     : unit(name),
+      steps(has_processing_units),
       config_(config),
       clock_(clock),
       memory_(keys, walker, dma),
@@ -17,11 +18,11 @@ responder::responder(const sc_core::sc_module_name& name, const responder_config
       receives_(qpc, memory_, config.receive_prefetch, records_, errors_, reports_, counters_),
       domains_(qpc, records_, errors_),
       placement_(memory_, windows, config.class_j, {held_, errors_, reports_, responses_}, counters_),
-      fetches_(memory_, faults_, engine_, errors_, responses_, counters_),
+      fetches_(memory_, faults_, engine_, steps, errors_, responses_, counters_),
       groups_(qpc, engine_, held_, counters_),
       execution_(qpc, config_, records_, counters_, {receives_, domains_, placement_, fetches_, errors_, responses_}),
-      arrivals_(queue_, clock_, clock.cycles(config.packet_latency), {engine_, records_, groups_, execution_, held_}, counters_,
-                shown_) {
+      arrivals_(queue_, clock_, clock.cycles(config.packet_latency), {engine_, steps, records_, groups_, execution_, held_},
+                counters_, shown_) {
   packets.on<&request_arrivals::on_packet>(&arrivals_);
   bells.on<&responder::on_doorbell>(this);
   control.on<&responder::on_control>(this);

@@ -32,9 +32,10 @@ class responder : public unit {
   initiator_socket<report> reports{"reports"};
   initiator_socket<packet> egress{"egress"};
   initiator_socket<requester_control> peer_out{"peer_out"};
+  processing_steps steps;  // its socket, on adapters with processing units
 
   responder(const sc_core::sc_module_name& name, const responder_config& config, const clock_domain& clock,
-            packet_pool& packets, std::uint16_t lid);
+            packet_pool& packets, std::uint16_t lid, bool has_processing_units);
   ~responder() override;
 
   void list_waiting(waiting_list& list) const override;

@@ -10,14 +10,23 @@
 namespace hcasim {
 
 send_queue::send_queue(const sc_core::sc_module_name& name, const send_queue_config& config, const clock_domain& clock)
-    : unit(name), config_(config), clock_(clock), units_(queue_, config.units), cache_(queue_, config.wqe_cache) {
+    : unit(name),
+      config_(config),
+      clock_(clock),
+      units_(queue_, config.units),
+      cache_(queue_, config.wqe_cache),
+      refetchers_(queue_, config.refetches) {
   bells.on<&send_queue::on_doorbell>(this);
   control.on<&send_queue::on_control>(this);
   peer.on<&send_queue::on_control>(this);
+  again.on<&send_queue::on_refetch>(this);
 
   stats_.add("doorbells", "1", "SQ doorbells that told of new work", doorbells_);
   stats_.add("wqes", "1", "WQEs handed to the requester", wqes_);
   stats_.add("blueflame", "1", "WQEs taken from BlueFlame, without a fetch", blueflame_);
+  stats_.add("early", "1", "WQEs taken from BlueFlame while older ones of their QP were fetched", early_);
+  stats_.add("evicted", "1", "outstanding WQEs that made room in the cache", evicted_);
+  stats_.add("refetched", "1", "WQEs fetched again for a response", refetched_);
   stats_.add("fetches", "1", "DMA reads of WQEs", fetches_);
   stats_.add("fetched", "B", "bytes of WQEs fetched", fetched_bytes_);
   stats_.add("fence_stalls", "1", "times a fence held a WQE back", fence_stalls_);
@@ -54,6 +63,7 @@ tlm::tlm_sync_enum send_queue::on_doorbell(doorbell_ring& b, tlm::tlm_phase, ps&
   if (b.operation != 0) q.operation = b.operation;
   if (q.pi == q.ci && q.fetched.empty()) q.moved = t;
   if (take_blueflame(q, b, t)) return tlm::TLM_COMPLETED;
+  if (config_.early_blueflame && keep_early(q, b)) return tlm::TLM_COMPLETED;
   q.pi = told;
   if (may_fetch(q.state)) schedule(q, t);
   return tlm::TLM_COMPLETED;
@@ -65,8 +75,9 @@ bool send_queue::take_blueflame(scheduled_qp& q, const doorbell_ring& b, ps t) {
       q.state.any({scheduled_qp_mark::scheduled, scheduled_qp_mark::paused}))
     return false;
   const std::uint32_t blocks = b.blueflame_bytes / HCA_WQE_BLOCK;
-  if (static_cast<std::uint16_t>(q.ci + blocks) != static_cast<std::uint16_t>(b.value) || !cache_.try_take(blocks))
-    return false;
+  if (static_cast<std::uint16_t>(q.ci + blocks) != static_cast<std::uint16_t>(b.value)) return false;
+  make_room(blocks);
+  if (!cache_.try_take(blocks)) return false;
   note_cache();
   ++blueflame_;
   accept(q, b.blueflame.data(), blocks);
@@ -90,7 +101,8 @@ void send_queue::schedule(scheduled_qp& q, ps t) {
 
 // Returns the posted blocks that a turn may fetch. The context alone knows the begin of a queue that was not read yet.
 std::uint32_t send_queue::room_wanted(const scheduled_qp& q) const {
-  const std::uint32_t posted = q.state.life == scheduled_qp_life::unread ? ~0U : static_cast<std::uint16_t>(q.pi - q.ci);
+  const std::uint32_t posted =
+      q.state.life == scheduled_qp_life::unread ? ~0U : static_cast<std::uint16_t>(q.fetch_end() - q.ci);
   return std::min({posted, config_.fetch_batch, static_cast<std::uint32_t>(cache_.total())});
 }
 
@@ -103,6 +115,7 @@ process send_queue::serve(scheduled_qp& first, ps t) {
     // Room comes first: WQEs free it by completing, and other units need the context for their completion.
     const std::uint32_t room = room_wanted(*q);
     bool given = room == 0;
+    make_room(room);
     if (room != 0) co_await cache_.take(room);
     context_request c;
     c.index = q->qpn;
@@ -118,7 +131,7 @@ process send_queue::serve(scheduled_qp& first, ps t) {
       const hca_buffer sq = context.sq;
       const std::uint32_t ring_blocks = (1U << sq.log_bytes) / HCA_WQE_BLOCK;
       if (ring_blocks == 0) q->pi = q->ci;  // the QP has no SQ, whatever was rung
-      const std::uint32_t n = std::min(fetchable(q->ci, q->pi, ring_blocks, config_.fetch_batch), room);
+      const std::uint32_t n = std::min(fetchable(q->ci, q->fetch_end(), ring_blocks, config_.fetch_batch), room);
       if (n < room) cache_.give(room - n);
       given = true;
       note_cache();
@@ -136,11 +149,12 @@ process send_queue::serve(scheduled_qp& first, ps t) {
       give_up(*q);
     }
     if (!given) cache_.give(room);
+    take_early(*q);
     note_cache();
     q->on(scheduled_qp_event::turn_ends);
     issue(*q, t);
     --q->busy;
-    if (q->ci != q->pi && may_fetch(q->state) && !q->state.has(scheduled_qp_mark::scheduled)) {
+    if (q->ci != q->fetch_end() && may_fetch(q->state) && !q->state.has(scheduled_qp_mark::scheduled)) {
       q->on(scheduled_qp_event::rung);
       ready_.push(q);
     }
@@ -156,13 +170,39 @@ process send_queue::serve(scheduled_qp& first, ps t) {
 
 // Fetches `blocks` blocks and takes the whole WQEs among them; returns the number of blocks taken.
 task<std::uint32_t> send_queue::fetch(scheduled_qp& q, const hca_buffer& sq, std::uint32_t blocks, std::byte* to, ps& t) {
+  const bool ok = co_await read_blocks(q, sq, q.ci, blocks, to, t);
+  if (asked_to_stop(q.state)) co_return 0;
+  if (!ok) {
+    std::memset(to, 0, HCA_WQE_BLOCK);  // an unreadable WQE is a bad one
+    accept(q, to, 1);
+    co_return 1;
+  }
+  fetched_bytes_ += blocks * HCA_WQE_BLOCK;
+  std::uint32_t used = 0;
+  while (used < blocks) {
+    hca_wqe_control c;
+    std::memcpy(&c, to + std::size_t{used} * HCA_WQE_BLOCK, sizeof c);
+    const std::uint32_t left = blocks - used;
+    const std::uint32_t posted = static_cast<std::uint16_t>(q.fetch_end() - q.ci);
+    const bool plausible = c.blocks != 0 && c.blocks <= HCA_WQE_MAX_BLOCKS && c.blocks <= posted;
+    if (plausible && c.blocks > left && used != 0) break;  // the rest of the WQE comes with the next turn
+    const std::uint32_t n = plausible && c.blocks <= left ? c.blocks : 1;
+    accept(q, to + std::size_t{used} * HCA_WQE_BLOCK, n);
+    used += n;
+  }
+  co_return used;
+}
+
+// Reads blocks of a send queue; false = its map or its memory cannot be read.
+task<bool> send_queue::read_blocks(scheduled_qp& q, const hca_buffer& sq, std::uint16_t index, std::uint32_t blocks,
+                                   std::byte* to, ps& t) {
   const std::uint32_t ring_blocks = (1U << sq.log_bytes) / HCA_WQE_BLOCK;
-  std::uint64_t offset = std::uint64_t{q.ci & (ring_blocks - 1)} * HCA_WQE_BLOCK;
+  std::uint64_t offset = std::uint64_t{index & (ring_blocks - 1)} * HCA_WQE_BLOCK;
   const std::uint32_t bytes = blocks * HCA_WQE_BLOCK;
   bool ok = true;
   std::uint32_t done = 0;
   translate_request w;
-  w.operation = operation_at(q.operation, q.ci);
+  w.operation = operation_at(q.operation, index);
   w.map = {.index = HCA_TAG_SQ | q.qpn, .levels = sq.levels, .page_shift = sq.page_shift, .table = sq.pages};
   if (sq.page_shift == 0) offset += sq.pages;
   while (ok && done < bytes) {
@@ -187,26 +227,7 @@ task<std::uint32_t> send_queue::fetch(scheduled_qp& q, const hca_buffer& sq, std
     dma_pool_.put(d);
     ++fetches_;
   }
-  if (asked_to_stop(q.state)) co_return 0;
-  if (!ok) {
-    std::memset(to, 0, HCA_WQE_BLOCK);  // an unreadable WQE is a bad one
-    accept(q, to, 1);
-    co_return 1;
-  }
-  fetched_bytes_ += bytes;
-  std::uint32_t used = 0;
-  while (used < blocks) {
-    hca_wqe_control c;
-    std::memcpy(&c, to + std::size_t{used} * HCA_WQE_BLOCK, sizeof c);
-    const std::uint32_t left = blocks - used;
-    const std::uint32_t posted = static_cast<std::uint16_t>(q.pi - q.ci);
-    const bool plausible = c.blocks != 0 && c.blocks <= HCA_WQE_MAX_BLOCKS && c.blocks <= posted;
-    if (plausible && c.blocks > left && used != 0) break;  // the rest of the WQE comes with the next turn
-    const std::uint32_t n = plausible && c.blocks <= left ? c.blocks : 1;
-    accept(q, to + std::size_t{used} * HCA_WQE_BLOCK, n);
-    used += n;
-  }
-  co_return used;
+  co_return ok;
 }
 
 // Gives up a queue whose context is unreadable or damaged. The requester finds the same when it gets a bad WQE, and fails the
@@ -217,29 +238,35 @@ void send_queue::give_up(scheduled_qp& q) {
 }
 
 void send_queue::accept(scheduled_qp& q, const std::byte* bytes, std::uint32_t blocks) {
-  work_request& w = work_pool_.get();
-  w.operation = operation_at(q.operation, q.ci);
+  q.fetched.push(&make(q, q.ci, bytes, blocks));
+  q.ci = static_cast<std::uint16_t>(q.ci + blocks);
+}
+
+cached_wqe& send_queue::make(scheduled_qp& q, std::uint16_t index, const std::byte* bytes, std::uint32_t blocks) {
+  cached_wqe& w = work_pool_.get();
+  w.operation = operation_at(q.operation, index);
   w.qpn = q.qpn;
-  w.index = q.ci;
+  w.index = index;
   w.blocks = static_cast<std::uint8_t>(blocks);
   w.status = HCA_WC_SUCCESS;
   w.vendor_error = 0;
   w.changed = false;
+  w.on_chip = true;
+  w.listed = false;
   std::memcpy(w.bytes.data(), bytes, std::size_t{blocks} * HCA_WQE_BLOCK);
   const hca_wqe_control& c = w.control();
-  if (c.blocks != blocks || c.index != q.ci || c.qpn != q.qpn || (fetches(c.opcode) && q.read_limit == 0)) {
+  if (c.blocks != blocks || c.index != index || c.qpn != q.qpn || (fetches(c.opcode) && q.read_limit == 0)) {
     ++bad_wqes_;
     w.status = HCA_WC_LOC_QP_OP_ERR;
   }
-  q.ci = static_cast<std::uint16_t>(q.ci + blocks);
-  q.fetched.push(&w);
+  return w;
 }
 
 void send_queue::issue(scheduled_qp& q, ps t) {
   if (q.issuing) return;
   q.issuing = true;
   while (!q.fetched.empty() && may_issue(q.state)) {
-    work_request& w = *q.fetched.front();
+    cached_wqe& w = *q.fetched.front();
     const hca_wqe_control c = w.control();
     const issue_block blocked = why_not(c, q.outstanding, config_.max_outstanding, q.reads, q.read_limit);
     if (blocked != issue_block::none) {
@@ -269,6 +296,7 @@ void send_queue::issue(scheduled_qp& q, ps t) {
     blocked_probe_.set(0, at);
     w.waiter = {};
     call_on_response<&send_queue::on_complete>(w, this);
+    if (config_.evict_outstanding) may_make_room(w);
     if (work.send(w, at) == tlm::TLM_COMPLETED) on_complete(w, at);
   }
   q.issuing = false;
@@ -312,11 +340,16 @@ void send_queue::on_complete(work_request& w, ps t) {
   scheduled_qp& q = *queues_.find(w.qpn);
   --q.outstanding;
   if (fetches(w.control().opcode)) --q.reads;
-  cache_.give(w.blocks);
+  forget(static_cast<cached_wqe&>(w));
   note_cache();
-  work_pool_.put(w);
   issue(q, t);
   check_drained(q, t);
+}
+
+void send_queue::forget(cached_wqe& w) {
+  evictable_.remove(w);
+  if (w.on_chip) cache_.give(w.blocks);
+  work_pool_.put(w);
 }
 
 void send_queue::note_cache() {
@@ -358,11 +391,11 @@ bool send_queue::stop(scheduled_qp& q, send_queue_control& c) {
 
 void send_queue::check_stopped(scheduled_qp& q) {
   if (!asked_to_stop(q.state) || q.busy != 0) return;
-  while (!q.fetched.empty()) {
-    work_request& w = *q.fetched.pop();
-    cache_.give(w.blocks);
-    work_pool_.put(w);
+  while (!q.early.empty()) {
+    early_blocks_ -= q.early.front()->blocks;
+    q.fetched.push(q.early.pop());
   }
+  while (!q.fetched.empty()) forget(*q.fetched.pop());
   note_cache();
   if (!q.stopping) return;
   q.on(scheduled_qp_event::left);

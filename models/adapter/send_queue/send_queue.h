@@ -11,6 +11,7 @@
 #pragma once
 
 #include "firmware/abi/context.h"
+#include "models/adapter/send_queue/cached_wqes.h"
 #include "models/adapter/send_queue/scheduled_qp_rules.h"
 #include "models/adapter/send_queue/send_queue_config.h"
 #include "models/adapter/send_queue/send_queue_rules.h"
@@ -36,6 +37,7 @@ class send_queue : public unit {
   target_socket<doorbell_ring> bells{"bells"};
   target_socket<send_queue_control> control{"control"};
   target_socket<send_queue_control> peer{"peer"};
+  target_socket<wqe_refetch> again{"again"};
   initiator_socket<context_request> qpc{"qpc"};
   initiator_socket<translate_request> walker{"walker"};
   initiator_socket<dma_request> dma{"dma"};
@@ -55,7 +57,8 @@ class send_queue : public unit {
     std::uint16_t pi = 0;
     std::uint16_t ci = 0;         // next block to fetch
     std::uint64_t operation = 0;  // of the last rung request
-    ring<work_request*> fetched;  // not issued yet
+    ring<cached_wqe*> fetched;    // not issued yet
+    ring<cached_wqe*> early;      // came by BlueFlame, ahead of blocks that are to be fetched
     std::uint32_t outstanding = 0;
     std::uint32_t reads = 0;  // READs and atomics outstanding
     std::uint32_t read_limit = 0;
@@ -66,6 +69,8 @@ class send_queue : public unit {
     ps moved{0};          // last hand-over of a WQE, or first doorbell
     send_queue_control* stopping = nullptr;
 
+    // Returns the end of the blocks to fetch.
+    [[nodiscard]] std::uint16_t fetch_end() const { return early.empty() ? pi : early.front()->index; }
     void on(scheduled_qp_event e) { state = scheduled_qp_table.step(state, e); }
   };
 
@@ -77,13 +82,27 @@ class send_queue : public unit {
   process serve(scheduled_qp& q, ps t);
   task<std::uint32_t> fetch(scheduled_qp& q, const hca_buffer& sq, std::uint32_t blocks, std::byte* to, ps& t);
   void give_up(scheduled_qp& q);
+  task<bool> read_blocks(scheduled_qp& q, const hca_buffer& sq, std::uint16_t index, std::uint32_t blocks, std::byte* to,
+                         ps& t);
+  cached_wqe& make(scheduled_qp& q, std::uint16_t index, const std::byte* bytes, std::uint32_t blocks);
   void accept(scheduled_qp& q, const std::byte* bytes, std::uint32_t blocks);
   void issue(scheduled_qp& q, ps t);
   void note_cache();
   process change(scheduled_qp& q, work_request& w, ps t);
   void on_complete(work_request& w, ps t);
+  void forget(cached_wqe& w);
   bool stop(scheduled_qp& q, send_queue_control& c);
   void check_stopped(scheduled_qp& q);
+
+  // Keeps WQEs that came by BlueFlame until the older ones are here (early_wqes.cpp).
+  bool keep_early(scheduled_qp& q, const doorbell_ring& b);
+  void take_early(scheduled_qp& q);
+
+  // Has outstanding WQEs make room, and fetches them again (refetch.cpp).
+  void make_room(std::uint64_t blocks);
+  void may_make_room(cached_wqe& w);
+  tlm::tlm_sync_enum on_refetch(wqe_refetch& r, tlm::tlm_phase phase, ps& t);
+  process refetch(wqe_refetch& r, ps t);
 
   // Pauses a queue and drains it (drain.cpp).
   process pause(scheduled_qp& q, send_queue_control& c, ps t);
@@ -105,7 +124,10 @@ class send_queue : public unit {
   server issuer_;
   ring<scheduled_qp*> ready_;
   record_table<scheduled_qp> queues_;
-  pool<work_request> work_pool_;
+  std::uint32_t early_blocks_ = 0;
+  cached_wqes evictable_;
+  credits refetchers_;
+  pool<cached_wqe> work_pool_;
   pool<fetch_buffer> buffers_;
   pool<dma_request> dma_pool_;
   pool<report> report_pool_;
@@ -122,6 +144,9 @@ class send_queue : public unit {
   counter changes_;
   counter drains_;
   counter bad_wqes_;
+  counter early_;
+  counter evicted_;
+  counter refetched_;
   level ready_level_;
   level units_busy_;
   level cache_level_;
