@@ -120,13 +120,22 @@ bool issuer::post(lane_state& l, std::uint32_t most) {
     made += add_requests(l, made);
   }
   if (made == 0) return true;
-  for (std::size_t i = 0; i + 1 < made; ++i) requests_[i].next = &requests_[i + 1];
   for (std::uint64_t i = first; i < l.posted; ++i) l.at(i).posted = now;
   s_.record->posted(now);
-  ibv_send_wr* bad = nullptr;
-  const int error = ibv_post_send(c_, l.qp, requests_.data(), &bad);
+  const int error = hand_over(l, made);
   if (error != 0) s_.record->fail(fmt::format("a post was refused: {}", std::strerror(error)));
   return error == 0;
+}
+
+int issuer::hand_over(lane_state& l, std::size_t requests) {
+  ibv_send_wr* bad = nullptr;
+  if (!o_.one_by_one) {
+    for (std::size_t i = 0; i + 1 < requests; ++i) requests_[i].next = &requests_[i + 1];
+    return ibv_post_send(c_, l.qp, requests_.data(), &bad);
+  }
+  int error = 0;
+  for (std::size_t i = 0; error == 0 && i < requests; ++i) error = ibv_post_send(c_, l.qp, &requests_[i], &bad);
+  return error;
 }
 
 // Posts into the room of a QP: all at once, or in batches of one size until the end is near.

@@ -109,6 +109,7 @@ class issuer {
   bool take_key(const kit::ibv_wc& wc);
   // Posts messages of the QP, `most` at most, as far as there is room and, in an open loop, they have arrived.
   bool post(lane_state& l, std::uint32_t most);
+  int hand_over(lane_state& l, std::size_t requests);
   bool post_freed(lane_state& l);
   bool post_first();
   bool post_chosen(std::size_t count);

@@ -50,6 +50,7 @@ void flow_options::posting_knobs(knob_visitor& k) {
   k.count("qps", qps, 1, 65536, "QPs of each pair of hosts");
   k.count("threads", threads, 1, 256, "posting threads of each source; QPs are dealt out in turn");
   k.count("batch", batch, 0, 16384, "messages of one post; 0: as many as there is room for");
+  k.flag("one_by_one", one_by_one, "each message of a batch is posted by a call of its own");
   k.count("signal_every", signal_every, 1, 16384, "every n-th message of a QP asks for a completion");
   k.flag("inline", send_inline, "the payload travels in the WQE");
   k.choice("wait", wait, {"polling", "events"}, "how a thread waits for completions");

@@ -75,6 +75,7 @@ struct flow_options {
   std::uint32_t qps = 1;
   std::uint32_t threads = 1;
   std::uint32_t batch = 0;
+  bool one_by_one = false;
   std::uint32_t signal_every = 1;
   bool send_inline = false;
   waiting wait = waiting::polling;
