@@ -44,7 +44,30 @@ system_config with_rtl(system_config config, const std::string& units) {
   return config;
 }
 
+// Gives every adapter what presets of real ones have, with little room, so that the mechanisms meet.
+void make_scarce(hca_config& h) {
+  h.processing_units = {.units = 2,
+                        .wqe = 9,
+                        .request_in = 10,
+                        .response_in = 9,
+                        .acknowledge_in = 2,
+                        .response_out = 4,
+                        .read_line = 2,
+                        .write_piece = 14};
+  h.send_queue.early_blueflame = true;
+  h.send_queue.evict_outstanding = true;
+  h.send_queue.wqe_cache = 64;
+  h.send_queue.refetches = 1;
+  h.page_walker.hit_under_miss = false;
+  h.dma_engine.write_latency = 20;
+  h.dma_engine.atomic_interval = 8;
+  h.dma_engine.atomic_waiters = 1;
+}
+
 system_config as_in_environment(system_config config) {
+  if (std::getenv("HCASIM_SCARCE")) {
+    for (node_config& n : config.nodes) make_scarce(n.hca);
+  }
   if (std::getenv("HCASIM_IOMMU")) {
     for (node_config& n : config.nodes) {
       n.iommu.enabled = true;
