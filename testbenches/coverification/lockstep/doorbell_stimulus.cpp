@@ -282,8 +282,8 @@ class doorbell_generator : doorbell_software {
     only_ = only;
     return q;
   }
-  // Offers doorbells or WQEs behind a leaving one with a long stall, so that all queues on the way out fill up. `count`: items
-  // with the next one. The unit is idle before, so that both sides have the same stall.
+  // Offers doorbells or WQEs behind one with a long stall, so that all queues on the way out fill up. `count`: number of the next
+  // item. The unit is idle before, so both sides stall the same one. None of them merges, since more wait in the RTL's FIFO.
   void meet_a_long_stall(std::uint64_t count) {
     const std::uint64_t place = count % rtl::stall_source::long_period;
     if (place != long_stall_of_doorbells && place != long_stall_of_lines) return;
@@ -293,10 +293,13 @@ class doorbell_generator : doorbell_software {
       const std::uint32_t blocks = i < 8 ? 2 : 1;
       const std::uint32_t gap = i == 0 ? 600 : wqes ? 4 * blocks : static_cast<std::uint32_t>(r_.below(3));
       add(gap, any_safe(), [&](write_fields& f) {
-        if (wqes)
+        if (wqes) {
           wqe_of_blocks(f, blocks);
-        else
-          queue_of_qp(f, r_.chance(0.5));
+        } else if (i % 3 == 2) {
+          completion(f, r_.chance(0.5));
+        } else {
+          queue_of_qp(f, false);
+        }
       });
     }
     met_.insert(met_.end(), others.begin(), others.end());
