@@ -282,8 +282,9 @@ class doorbell_generator : doorbell_software {
     only_ = only;
     return q;
   }
-  // Offers doorbells or WQEs behind one with a long stall, so that all queues on the way out fill up. `count`: number of the next
-  // item. The unit is idle before, so both sides stall the same one. None of them merges, since more wait in the RTL's FIFO.
+  // Offers doorbells or WQEs behind one with a long stall, so that all queues on the way out fill up. `count`: number of the
+  // next item. The unit is idle before, so both sides stall the same one. None of them merges, since more wait in the RTL's
+  // FIFO.
   void meet_a_long_stall(std::uint64_t count) {
     const std::uint64_t place = count % rtl::stall_source::long_period;
     if (place != long_stall_of_doorbells && place != long_stall_of_lines) return;

@@ -305,7 +305,7 @@ class doorbell_surroundings : public unit {
     }
     return at;
   }
-  // A doorbell waits for the lines of its WQE, and later ones wait behind it.
+  // Holds a doorbell until the lines of its WQE are out, and later doorbells behind it.
   void passed_on(pending& p) {
     behind_lines_.push_back(&p);
     pass_those_with_lines();
