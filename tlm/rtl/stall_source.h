@@ -1,7 +1,7 @@
 // The stall of each transfer of a stream. A model and RTL behind the same stall sources meet the same stalls, however different
 // their other timing. A stall is a function of seed, stream, and either the transfer's number or its name. A name serves where
 // one side may have an extra transfer, such as an address read once more: numbers would then change every later stall.
-// `storms`: one transfer in 64 has a stall so long as to fill all queues before it. `stall_one_long`: one transfer in 2 000
+// `storms`: one transfer in 64 has a stall so long as to fill all queues before it. `stall_one_long`: one transfer in 4 000
 // items of progress has such a stall, at a known place, around which a bench arranges its items.
 #pragma once
 
@@ -66,8 +66,7 @@ class stall_source {
     key_ = mix(h);
   }
   static constexpr std::uint64_t long_period = 4'000;
-  // Of each `long_period` counts of progress, the first transfer from count `place` on has a long stall. Needs progress from 0
-  // on.
+  // Stalls for long the first transfer from count `place` on, of each `long_period` counts of progress. Progress begins with 0.
   void stall_one_long(std::uint64_t place) { place_ = place; }
   [[nodiscard]] bool open() const { return limit_ == 0 && !storms_ && place_ == 0; }
   // Returns the cycles by which the next transfer is stalled, each with the probability `stall`. `what`: the transfer's name; 0

@@ -217,7 +217,7 @@ void context_twins::meet_writes(meeting m, random_stream& r) {
   } else {
     add(at + r.below(miss - hit - 6), asks(), twin_);
   }
-  // Entries that wait for a buffer, or are being written from it, are not in memory yet. A request for the last one must wait.
+  // An entry on its way to memory, or waiting for a buffer, is asked for itself. The request must wait.
   const bool exact = sets_from_ > 0;
   if (m == meeting::waits_for_a_buffer && !exact) {
     add(at + 4 + r.below(8), asks(), index_);
