@@ -23,6 +23,12 @@ std::unique_ptr<design> make_watched(design_factory make, unsigned random_reset)
 
 }  // namespace
 
+stall_source stalls_of(const shell_options& o, const std::string& stream_name) {
+  stall_source s(o.seed, stream_name, o.stall, o.storms, o.progress);
+  if (const auto found = o.long_stalls.find(stream_name); found != o.long_stalls.end()) s.stall_one_long(found->second);
+  return s;
+}
+
 const shell* shell::acting_ = nullptr;
 
 shell::shell(const sc_core::sc_module_name& name, const clock_domain& clock, design_factory make, const shell_options& options)
@@ -62,8 +68,7 @@ std::string shell::way() const {
 
 stream& shell::add(const std::string& bundle_name, bool is_into, unsigned bits) {
   const bundle& b = design_->find(bundle_name, is_into, bits);
-  stream& s =
-      streams_.emplace_back(b, stall_source(options_.seed, bundle_name, options_.stall, options_.storms, options_.progress));
+  stream& s = streams_.emplace_back(b, stalls_of(options_, bundle_name));
   domains_[b.clock].streams.push_back(&s);
   if (b.fifo && b.ready) followers_.push_back(&s);
   if (is_into) {

@@ -16,6 +16,7 @@
 // that belong together.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -33,6 +34,8 @@ struct shell_options {
   bool storms = false;  // some stalls are very long (tlm/rtl/stall_source.h)
   // Counts work in an order independent of the RTL: stalls by name count their repetitions from it (tlm/rtl/stall_source.h).
   const std::uint64_t* progress = nullptr;
+  // Streams with long stalls that are rare, and the place of each (tlm/rtl/stall_source.h); needs progress.
+  std::map<std::string, std::uint64_t> long_stalls;
   std::uint64_t hang_cycles = 20000;
   std::uint64_t patience = 0;  // cycles that work may wait for the RTL without a reason; 0 = hang_cycles
   bool must_rest = false;      // without work, a busy design hangs as well
@@ -41,6 +44,9 @@ struct shell_options {
   std::string trace;           // VCD file; needs an instrumented design
   ps trace_from{0};
 };
+
+// Returns the stalls of a stream.
+stall_source stalls_of(const shell_options& o, const std::string& stream_name);
 
 class endpoint;
 

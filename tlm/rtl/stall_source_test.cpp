@@ -50,6 +50,23 @@ TEST(stall_sources, by_number_depend_only_on_seed_and_name) {
   EXPECT_GT(differ, 200);
 }
 
+// The first transfer from each place on is stalled for long, on a side that is a few transfers behind, too.
+TEST(stall_sources, stall_one_transfer_for_long_at_each_place) {
+  std::uint64_t progress = 0;
+  stall_source one(5, "ring", 0, false, &progress), behind(5, "ring", 0, false, &progress);
+  EXPECT_TRUE(one.open());
+  one.stall_one_long(400);
+  behind.stall_one_long(400);
+  EXPECT_FALSE(one.open());
+  std::vector<std::uint64_t> stalled, stalled_behind;
+  for (; progress < 3 * stall_source::long_period; ++progress) {
+    if (one.draw(progress % 7) >= 160) stalled.push_back(progress);
+    if (progress % 3 == 0 && behind.draw(progress % 5) >= 160) stalled_behind.push_back(progress);
+  }
+  EXPECT_EQ(stalled, (std::vector<std::uint64_t>{400, 4'400, 8'400}));
+  EXPECT_EQ(stalled_behind, (std::vector<std::uint64_t>{402, 4'401, 8'400}));
+}
+
 // One of two sides has extra transfers, of one address in three. By name, the other addresses have the same stalls at once, the
 // extra ones from the next era on. By number, hardly any stalls agree.
 TEST(stall_sources, by_what_is_transferred_are_the_same_for_a_side_with_one_transfer_more) {

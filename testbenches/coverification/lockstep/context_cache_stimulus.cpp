@@ -27,6 +27,7 @@ class context_generator {
         if (r_.chance(0.002)) rush(s);
         if (r_.chance(0.002)) burst_beside(s);
         if (r_.chance(0.001)) fail_beside(s);
+        if (!o_.storms && r_.chance(0.005)) drop_as_it_is_given(s);
       }
     }
     s.resize(o_.requests);
@@ -118,13 +119,23 @@ class context_generator {
     s.push_back(make_item(context_item::fetch, cycles_to(held), 0, index_at(fails), 0));
     s.push_back(make_item(context_item::drop, 6, 0, held, 0));
   }
+  // Drops an entry at about the cycle of its last release, and asks for it again at once.
+  void drop_as_it_is_given(item_stream& s) {
+    constexpr unsigned hit = 2;
+    const auto index = static_cast<std::uint32_t>(r_.next() >> 32) % least_entries;
+    const auto held = static_cast<unsigned>(8 + r_.below(8));
+    s.push_back(make_item(context_item::fetch, 20, 1, index, 0));
+    s.push_back(make_item(r_.chance(0.5) ? context_item::write : context_item::fetch, 320, held, index, r_.next()));
+    s.push_back(make_item(context_item::drop, hit + held - 4 + static_cast<unsigned>(r_.below(6)), 0, index, 0));
+    s.push_back(make_item(context_item::fetch, static_cast<unsigned>(r_.below(3)), 2, index, 0));
+  }
   item next() {
     if (!met_.empty()) {
       const item i = met_.front();
       met_.pop_front();
       return i;
     }
-    if (o_.how == mode::random && !o_.storms && r_.chance(0.006)) twins_.next(met_, r_);
+    if (o_.how == mode::random && !o_.storms && r_.chance(0.01)) twins_.next(met_, r_);
     const unsigned gap =
         o_.how == mode::random && r_.chance(0.4) ? static_cast<unsigned>(r_.below(r_.chance(0.1) ? 100 : 6)) : 0;
     const auto hold = static_cast<unsigned>(r_.chance(0.05) ? r_.below(200) : r_.below(12));

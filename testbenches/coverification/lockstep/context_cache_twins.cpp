@@ -217,6 +217,12 @@ void context_twins::meet_writes(meeting m, random_stream& r) {
   } else {
     add(at + r.below(miss - hit - 6), asks(), twin_);
   }
+  // An entry on its way to memory, or waiting for a buffer, is asked for itself. The request must wait.
+  const bool exact = sets_from_ > 0;
+  if (m == meeting::waits_for_a_buffer && !exact) {
+    add(at + 4 + r.below(8), asks(), index_);
+    add(at + 16 + r.below(2 * miss), context_item::fetch, index_);
+  }
 }
 
 }  // namespace hcasim::lockstep

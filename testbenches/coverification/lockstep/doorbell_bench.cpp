@@ -27,10 +27,9 @@ class doorbell_bench final : public bench {
     const clock_domain& clock = clock_;
     const doorbell_config config;
     c.describe = [](std::uint64_t, const comparison::answer&) { return std::vector<comparison::field>(); };  // no fields
-    rtl::shell_options shell = shell_of(o);
     if (o.model) {
       model_world_ = std::make_unique<doorbell_surroundings>("model_world", stream, o, clock, c, model_side);
-      shell.progress = &model_world_->progress();
+      const rtl::shell_options shell = doorbell_shell_of(o, model_world_->progress());
       model_ = std::make_unique<doorbell>("model", config, clock);
       qps_ = std::make_unique<stall_adaptor<context_request>>("qps", 1, clock, shell, "qp", "qp_rsp", "",
                                                               [](const context_request& r) { return rtl::of_index(r.index); });
@@ -44,9 +43,9 @@ class doorbell_bench final : public bench {
     }
     if (o.rtl) {
       rtl_world_ = std::make_unique<doorbell_surroundings>("rtl_world", stream, o, clock, c, rtl_side);
-      shell.progress = &rtl_world_->progress();
       rtl_ = std::make_unique<doorbell_rtl>("rtl", config, clock,
-                                            design_of(o, rtl::make_doorbell_design, rtl::make_doorbell_faulty), shell);
+                                            design_of(o, rtl::make_doorbell_design, rtl::make_doorbell_faulty),
+                                            doorbell_shell_of(o, rtl_world_->progress()));
       set_fault(*rtl_, o);
       rtl_->on_violation = [&c](const std::string& what) { c.broke(what); };
       rtl_->on_fate = [this](std::uint64_t write, doorbell_rtl::fate f) {

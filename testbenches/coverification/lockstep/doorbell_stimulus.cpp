@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "testbenches/coverification/lockstep/doorbell_software.h"
+#include "tlm/rtl/stall_source.h"
 
 namespace hcasim::lockstep {
 namespace {
@@ -24,6 +25,7 @@ class doorbell_generator : doorbell_software {
       last_ = random() && s.size() + (o_.storms ? 600 : 300) >= o_.requests;
       very_last_ = last_ && !o_.storms && s.size() + 50 >= o_.requests;
       bulk_ = o_.storms && random() && !last_ && s.size() >= o_.requests / 2;
+      if (random() && !o_.storms) meet_a_long_stall(s.size() + 1);
       s.push_back(next());
     }
     s.resize(o_.requests);
@@ -39,12 +41,12 @@ class doorbell_generator : doorbell_software {
     f.page = static_cast<std::uint16_t>(r_.below(HCA_UAR_COUNT));
     if (moves_ && met_.empty() && !o_.storms) return of_moved_record(f);
     if (!random()) return next_exact(f);
-    if (aside_ > 0) return of_a_crowd_aside(f);
     if (!met_.empty()) {
       f = met_.front();
       met_.pop_front();
       return pack(f);
     }
+    if (aside_ > 0) return of_a_crowd_aside(f);
     if (behind_ > 0) return of_those_behind(f);
     next_phase();
     if (!o_.storms && !last_ && r_.chance(0.004)) lose_twice(static_cast<std::uint32_t>(r_.below(4)));
@@ -72,12 +74,12 @@ class doorbell_generator : doorbell_software {
     moves_ = true;
     if (flood_ && !o_.storms) aside_ = 4 * crowd_of_cqs;
     storm_ = !storm_;
-    flood_ = storm_ && r_.chance(o_.storms ? 0.3 : 0.02);
+    flood_ = storm_ && (o_.storms ? r_.chance(0.3) : ++storm_turn_ % floods_apart == 1);
     few_ = r_.chance(crawls() ? 0.05 : 0.3) ? 2 : 0;
     paired_ = few_ > 0 && r_.chance(0.7);
     if (paired_) names_.next_pair(pair_);
     if (flood_) names_.next_queues();
-    left_ = r_.below(!flood_ ? storm_ ? 150 : 60 : o_.storms ? 500 : 300);
+    left_ = !flood_ ? r_.below(storm_ ? 150 : 60) : o_.storms ? r_.below(500) : 2 * fifo_depth + 20 + r_.below(140);
   }
   // Moves a record to an address with one bit. The QP then loses a doorbell, so that the record is read.
   item of_moved_record(write_fields& f) {
@@ -193,20 +195,120 @@ class doorbell_generator : doorbell_software {
     only_ = pace_ == pace::busy && r_.chance(0.6) ? any_qp() : 0;
     if (only_ > 0) mix_ = &mixes::of_one_qp;
     left_ = pace_ == pace::flood ? 130 + r_.below(200) : 20 + r_.below(60);
-    if (!floods() || !r_.chance(0.08)) {
-      if (o_.how == mode::full) meet_at_a_record();
-      return;
+    const std::uint32_t turn = floods() ? ++pace_turn_ % 16 : 0;
+    if (turn == 4 || turn == 12) {
+      crowd_lines_ = turn == 4 ? 1 : most_lines;
+      left_ = crowd_lines_ == 1 ? qps_ + crowd_strangers : 24;
+    } else if (turn == 6 || turn == 10) {
+      fill_the_fifo();
+      if (turn == 6)
+        cancel_the_last();
+      else
+        ring_those_leaving();
+    } else if (o_.how == mode::full) {
+      meet_at_a_record();
     }
-    crowd_lines_ = r_.chance(0.5) ? 1 : most_lines;
-    left_ = crowd_lines_ == 1 ? qps_ + crowd_strangers : 24;
+  }
+  // Adds a write for which `make` is called with the QP as the only one; 0 = any.
+  template <class Make>
+  void add(std::uint32_t gap, std::uint32_t q, Make&& make) {
+    write_fields& f = met_.emplace_back();
+    f.page = static_cast<std::uint16_t>(r_.below(HCA_UAR_COUNT));
+    f.gap = gap;
+    const std::uint32_t only = std::exchange(only_, q);
+    make(f);
+    only_ = only;
+  }
+  // Fills the FIFO of an idle unit, in which every second write then finds room. Between them each queue rings and waits aside.
+  void fill_the_fifo() {
+    const auto receives = [&](std::uint32_t gap) { add(gap, any_safe(), [&](write_fields& f) { queue_of_qp(f, false); }); };
+    receives(700 + static_cast<std::uint32_t>(std::exchange(rest_, 500)));
+    for (std::uint32_t i = 0; i < 2 * fifo_depth; ++i) receives(0);
+    for (std::uint32_t i = 0; i < 2 * cqs_; ++i) {
+      ring_a_queue(0, i);
+      receives(0);
+    }
+  }
+  void ring_a_queue(std::uint32_t gap, std::uint32_t i) {
+    add(gap, 0, [&](write_fields& f) { completion(f, i % 2 != 0, i / 2); });
+  }
+  // The last doorbells in the FIFO are of one QP, and its record cancels them while others wait aside.
+  void cancel_the_last() {
+    const std::uint32_t q = any_safe();
+    for (std::uint32_t i = 0; i < 12; ++i) add(0, q, [&](write_fields& f) { queue_of_qp(f, false); });
+  }
+  // Rings queues in the cycles in which doorbells aside leave: two of the last ones, and then the one that leaves.
+  void ring_those_leaving() {
+    const std::uint32_t last = 2 * cqs_ - 1;
+    ring_a_queue(2 * fifo_depth + 1, last);
+    ring_a_queue(1, last - 1);
+    ring_a_queue(1, 2);
+  }
+  // The record of a QP comes while older doorbells of it leave the FIFO, behind newer ones.
+  void meet_older_ones() {
+    const std::uint32_t q = any_safe();
+    add(700, q, [&](write_fields& f) { broken(f, names_.of_qp(q)); });
+    for (std::uint32_t i = 0; i < 24; ++i) {
+      const std::uint32_t gap = i == 0 ? 4 : i < 4 ? 0 : 1;
+      add(gap, q, [&](write_fields& f) {
+        std::uint32_t& index = (i % 2 ? sq_ : rq_)[q];
+        const std::uint32_t newest = i < 2 ? (index + 3) & 0xffff : index;
+        queue_of_qp(f, i % 2 != 0);
+        index = newest;
+        f.value = i < 2 ? newest : (newest - 1) & 0xffff;
+      });
+    }
+  }
+  // A WQE is merged with a doorbell that leaves long before the WQE's lines are due. The next WQE finds an idle unit.
+  void merge_a_wqe() {
+    const std::uint32_t q = any_safe();
+    add(700, any_safe(), [&](write_fields& f) { queue_of_qp(f, false); });
+    add(0, any_safe(), [&](write_fields& f) { queue_of_qp(f, false); });
+    add(0, q, [&](write_fields& f) { queue_of_qp(f, true); });
+    for (const std::uint32_t blocks : {4U, 1U})
+      add(blocks > 1 ? 0 : 100, q, [&](write_fields& f) { wqe_of_blocks(f, blocks); });
+  }
+  void wqe_of_blocks(write_fields& f, std::uint32_t blocks) {
+    blueflame(f);
+    sq_[only_] = f.value = (f.value - f.blocks + blocks) & 0xffff;
+    f.blocks = static_cast<std::uint8_t>(blocks);
+    f.bytes = HCA_WQE_BLOCK * blocks;
+  }
+  // Returns a QP whose lost doorbells are recovered.
+  std::uint32_t any_safe() {
+    const std::uint32_t few = few_, only = only_;
+    const std::uint32_t q = any_qp();
+    few_ = few;
+    only_ = only;
+    return q;
+  }
+  // Offers doorbells or WQEs behind one with a long stall, so that all queues on the way out fill up. `count`: number of the
+  // next item. The unit is idle before, so both sides stall the same one. None of them merges, since more wait in the RTL's
+  // FIFO.
+  void meet_a_long_stall(std::uint64_t count) {
+    const std::uint64_t place = count % rtl::stall_source::long_period;
+    if (place != long_stall_of_doorbells && place != long_stall_of_lines) return;
+    const std::deque<write_fields> others = std::exchange(met_, {});
+    const bool wqes = place == long_stall_of_lines;
+    for (std::uint32_t i = 0; i < 24; ++i) {
+      const std::uint32_t blocks = i < 8 ? 2 : 1;
+      const std::uint32_t gap = i == 0 ? 600 : wqes ? 4 * blocks : static_cast<std::uint32_t>(r_.below(3));
+      add(gap, any_safe(), [&](write_fields& f) {
+        if (wqes) {
+          wqe_of_blocks(f, blocks);
+        } else if (i % 3 == 2) {
+          completion(f, r_.chance(0.5));
+        } else {
+          queue_of_qp(f, false);
+        }
+      });
+    }
+    met_.insert(met_.end(), others.begin(), others.end());
+    rest_ += 400;
   }
   // Loses a second doorbell at about the cycle of the QP's turn.
   void lose_twice(std::uint32_t gap) {
-    const std::uint32_t only = only_;
-    const std::uint32_t few = few_;
-    const std::uint32_t q = any_qp();
-    only_ = only;
-    few_ = few;
+    const std::uint32_t q = any_safe();
     const auto again = static_cast<std::uint32_t>(r_.below(10));
     for (const auto& [number, wait] : {std::pair{qp_without_record, gap}, {q, 0U}, {q, again}}) {
       write_fields& f = met_.emplace_back();
@@ -225,13 +327,6 @@ class doorbell_generator : doorbell_software {
     const std::vector<std::uint32_t>& index = send ? sq_ : rq_;
     if (static_cast<std::int16_t>(index[pair[0]] - index[pair[1]]) > 0) std::swap(pair[0], pair[1]);
     alone_ = false;
-    const auto add = [&](std::uint32_t gap, std::uint32_t q, auto&& make) {
-      write_fields& f = met_.emplace_back();
-      f.gap = gap;
-      const std::uint32_t only = std::exchange(only_, q);
-      make(f);
-      only_ = only;
-    };
     const auto is_lost = [&](write_fields& f) { broken(f, names_.of_qp(only_)); };
     const auto rest = static_cast<std::uint32_t>(300 + r_.below(100));
     const auto held = [&](write_fields& f) {
@@ -240,6 +335,13 @@ class doorbell_generator : doorbell_software {
     };
     if (way == 5) {
       lose_twice(rest);
+      // A held WQE leaves in the cycle in which the record of its own QP is asked for.
+      const std::uint32_t own = any_safe();
+      add(700, own, held);
+      const std::uint32_t lines = (met_.back().bytes + HCA_WQE_BLOCK - 1) / HCA_WQE_BLOCK;
+      add(4 * lines - 1, own, is_lost);
+      meet_older_ones();
+      merge_a_wqe();
     } else if (way == 6) {  // the other one waits behind a WQE, and its index is behind
       add(rest, pair[1], is_lost);
       add(static_cast<std::uint32_t>(16 + r_.below(6)), first_qp, held);
@@ -288,8 +390,11 @@ class doorbell_generator : doorbell_software {
     lines_come_ = std::max(lines_come_, at_) + lines;
   }
 
+  static constexpr std::uint32_t fifo_depth = 64;
+  static constexpr std::uint32_t floods_apart = 40;  // storm phases
+
   std::uint64_t left_ = 0;  // writes of this phase
-  std::uint32_t meet_turn_ = 0, flood_turn_ = 0;
+  std::uint32_t meet_turn_ = 0, flood_turn_ = 0, pace_turn_ = 0, storm_turn_ = 0;
   std::deque<write_fields> met_;
   std::uint32_t move_turn_ = 0;
   bool moves_ = false;  // a record moves next

@@ -6,6 +6,9 @@
 
 namespace hcasim::lockstep {
 
+// Places of the long stalls in random streams (tlm/rtl/stall_source.h): the numbers of the items.
+inline constexpr std::uint64_t long_stall_of_doorbells = 400, long_stall_of_lines = 1'200;
+
 // qp: declares a QP's context and record. Without this item, the QP has no context.
 enum class write_kind : std::uint8_t { sq, rq, cq, eq, blueflame, broken_blueflame, bad, qp };
 

@@ -32,6 +32,15 @@
 
 namespace hcasim::lockstep {
 
+// Returns the options of the shell. Random streams also have long stalls of what leaves.
+inline rtl::shell_options doorbell_shell_of(const options& o, const std::uint64_t& progress) {
+  rtl::shell_options shell = shell_of(o);
+  shell.progress = &progress;
+  if (o.how == mode::random && !o.storms && o.stall > 0)
+    shell.long_stalls = {{"ring", long_stall_of_doorbells}, {"ring_line", long_stall_of_lines}};
+  return shell;
+}
+
 class doorbell_surroundings : public unit {
  public:
   tlm_utils::simple_initiator_socket<doorbell_surroundings, 64> mmio{"mmio"};
@@ -60,7 +69,8 @@ class doorbell_surroundings : public unit {
         rings_(
             queue_, clock, stalls_of(o, s, "ring", next_), this,
             [](void* self, pending& p, unsigned) { static_cast<doorbell_surroundings*>(self)->passed_on(p); },
-            [](const pending& p) { return rtl::of_queue(p.number, static_cast<std::uint64_t>(p.kind)); }) {
+            [](const pending& p) { return rtl::of_queue(p.number, static_cast<std::uint64_t>(p.kind)); }),
+        line_stalls_(stalls_of(o, s, "ring_line", next_)) {
     mmio.register_nb_transport_bw(this, &doorbell_surroundings::backward);
     qpc.on<&doorbell_surroundings::find_context>(this);
     dma.on<&doorbell_surroundings::read_record>(this);
@@ -132,7 +142,9 @@ class doorbell_surroundings : public unit {
     std::uint64_t address = 0;
     std::vector<std::byte> bytes;
   };
-  using pending = doorbell_scoreboard::rung;
+  struct pending : doorbell_scoreboard::rung {
+    std::uint64_t lines_out = 0;  // cycle
+  };
   using fate = leaving_scoreboard::fate;
   struct counted {
     fate what;
@@ -176,8 +188,7 @@ class doorbell_surroundings : public unit {
   [[nodiscard]] std::uint64_t taken_writes() const { return taken_by_rtl_ ? taken_by_rtl_->transfers() : taken_by_model_; }
   // Returns the stalls of a channel. The RTL's streams stall by themselves.
   static rtl::stall_source stalls_of(const options& o, side s, const char* channel, const std::uint64_t& progress) {
-    const rtl::shell_options shell = shell_of(o);
-    return s == rtl_side ? rtl::stall_source() : rtl::stall_source(shell.seed, channel, shell.stall, shell.storms, &progress);
+    return s == rtl_side ? rtl::stall_source() : rtl::stalls_of(doorbell_shell_of(o, progress), channel);
   }
   void arm(ps t) {
     if (next_ >= stream_.size()) return;
@@ -271,14 +282,44 @@ class doorbell_surroundings : public unit {
     if (phase != tlm::BEGIN_REQ) return tlm::TLM_COMPLETED;
     // A model passes a doorbell on in the call, ahead of time.
     pending& p = pendings_.get();
-    p = {r.kind, r.number, r.value, {}};
+    p = {{r.kind, r.number, r.value, {}}};
     p.wqe.assign(r.blueflame.data(), r.blueflame.data() + r.blueflame_bytes);
+    if (!line_stalls_.open()) p.lines_out = lines_out(p.wqe, static_cast<std::uint64_t>(std::llround(clock_.cycles_in(t))));
     rings_.push(p, 0, t);
     return tlm::TLM_COMPLETED;
   }
+  // Returns the cycle of the last line of a WQE whose doorbell the model passes on in cycle `c`. The lines are offered one a
+  // cycle from the doorbell's turn on. Lines behind a stalled one follow in the cycles after it.
+  std::uint64_t lines_out(const std::vector<std::byte>& wqe, std::uint64_t c) {
+    constexpr std::uint64_t lead = 3;  // of the first line over its doorbell
+    std::uint64_t at = c - lead;
+    for (std::size_t i = 0; i < wqe.size(); i += HCA_WQE_BLOCK) {
+      std::uint64_t first_bytes = 0;
+      std::memcpy(&first_bytes, wqe.data() + i, sizeof first_bytes);
+      const unsigned stall = line_stalls_.draw(rtl::of_line(first_bytes));
+      if (i > 0) ++at;
+      if (stall > 0 || at < lines_held_) {
+        at = std::max(at, lines_held_) + stall;
+        lines_held_ = at + 1;
+      }
+    }
+    return at;
+  }
+  // Holds a doorbell until the lines of its WQE are out, and later doorbells behind it.
   void passed_on(pending& p) {
-    passed(p);
-    pendings_.put(p);
+    behind_lines_.push_back(&p);
+    pass_those_with_lines();
+  }
+  void pass_those_with_lines() {
+    while (!behind_lines_.empty() && behind_lines_.front()->lines_out <= cycle()) {
+      pending& p = *behind_lines_.front();
+      behind_lines_.pop_front();
+      passed(p);
+      pendings_.put(p);
+    }
+    if (behind_lines_.empty()) return;
+    queue_.at(clock_.cycles(static_cast<double>(behind_lines_.front()->lines_out)),
+              {[](void* self) { static_cast<doorbell_surroundings*>(self)->pass_those_with_lines(); }, this});
   }
   void passed(const pending& r) {
     tell(r);
@@ -390,6 +431,9 @@ class doorbell_surroundings : public unit {
   std::deque<held_write*> let_in_;
   stalled_channel<held_write> writes_;
   stalled_channel<pending> rings_;
+  rtl::stall_source line_stalls_;
+  std::uint64_t lines_held_ = 0;       // cycle until which lines wait behind a stalled one
+  std::deque<pending*> behind_lines_;  // doorbells, some of whose lines are not out
   std::uint64_t next_ = 0;
   std::uint64_t answered_ = 0;
   std::set<std::uint32_t> owned_;

@@ -11,6 +11,7 @@
 
 #include "tlm/base/clock_domain.h"
 #include "tlm/base/unit.h"
+#include "tlm/rtl/shell.h"
 #include "tlm/rtl/stall_source.h"
 #include "tlm/socket.h"
 
@@ -150,7 +151,7 @@ class stall_adaptor : public unit {
   };
 
   static rtl::stall_source stalls_of(const rtl::shell_options& o, const char* channel) {
-    return *channel ? rtl::stall_source(o.seed, channel, o.stall, o.storms, o.progress) : rtl::stall_source();
+    return *channel ? rtl::stalls_of(o, channel) : rtl::stall_source();
   }
   tlm::tlm_sync_enum handle(P& p, tlm::tlm_phase phase, ps& t, unsigned binding) {
     if (phase == tlm::END_RESP) {

@@ -62,6 +62,7 @@ doorbell_rtl::doorbell_rtl(const sc_core::sc_module_name& name, const doorbell_c
     if (dma.send(read_, t) == tlm::TLM_COMPLETED) found_record(t);
   };
   stall_by(ring_, [](const rtl::payload& p) { return rtl::of_queue(p.get(0, 32), p.get(64, 2)); });
+  stall_by(ring_line_, [](const rtl::payload& p) { return rtl::of_line(p.get(0, 64)); });
   stall_by(qp_, [](const rtl::payload& p) { return rtl::of_index(p.get(0, 24)); });
   stall_by(rec_, [](const rtl::payload& p) { return rtl::of_address(p.get(0, 64)); });
   note_.on_transfer = [this](const rtl::payload& p, std::uint64_t, ps t) { note(p, t); };
