@@ -40,9 +40,10 @@ void report(const replayer& r, run_context& context) {
   } else if (!r.finished()) {
     std::string text;
     for (const std::uint32_t line : r.waiting_lines()) text += fmt::format("{}{}", text.empty() ? "" : ", ", line);
-    context.fail(fmt::format("the replay stands still: threads wait at lines {} of {}; with replay_times: original, requests "
-                             "keep their recorded times",
-                             text, t.name));
+    context.fail(
+        fmt::format("the replay stands still: threads wait at lines {} of {}; with replay_times: original, requests "
+                    "keep their recorded times",
+                    text, t.name));
   }
   const double seconds = to_seconds(r.took());
   hcasim::result& out = context.result();

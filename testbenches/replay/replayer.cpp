@@ -21,7 +21,8 @@ constexpr int most_cqes = 1 << 22;
 constexpr std::uint64_t most_inline = 64_KiB;
 
 std::size_t leading_receives(const trace_thread& t) {
-  const auto other = std::find_if(t.steps.begin(), t.steps.end(), [](const trace_step& s) { return s.kind != step_kind::receive; });
+  const auto other =
+      std::find_if(t.steps.begin(), t.steps.end(), [](const trace_step& s) { return s.kind != step_kind::receive; });
   return static_cast<std::size_t>(other - t.steps.begin());
 }
 
@@ -61,7 +62,7 @@ replayer::replayer(hcasim::system& s, trace t, replay_options o, std::vector<std
       qps_(trace_.qps.size()),
       plays_(trace_.threads.size()),
       inline_data_(trace_.nodes),
-      by_number_(trace_.nodes),
+      by_qpn_(trace_.nodes),
       running_(trace_.nodes),
       payload_(trace_.nodes),
       posts_(trace_.nodes),
@@ -109,7 +110,7 @@ void replayer::make_qp(std::size_t i, process_context& p) {
   init.qp_type = q.type;
   qps_[i].qp = made(ibv_create_qp(p.c, p.pd, &init));
   qps_[i].at = p.address_of(qps_[i].qp);
-  by_number_[q.node][qps_[i].qp->qp_num] = i;
+  by_qpn_[q.node][qps_[i].qp->qp_num] = i;
 }
 
 void replayer::make_objects(std::uint32_t number, process_context& p, traffic::flow_memory& memory) {
@@ -131,8 +132,7 @@ void replayer::make_objects(std::uint32_t number, process_context& p, traffic::f
     if (s.node == number && s.receives != 0) shared_[i] = made(ibv_create_srq(p.c, p.pd, &init));
   }
   for (std::size_t i = 0; i < qps_.size(); ++i) {
-    if (trace_.qps[i].node == number && trace_.queues.size() > trace_.qps[i].send_queue &&
-        queues_[trace_.qps[i].send_queue].cq)
+    if (trace_.qps[i].node == number && trace_.queues.size() > trace_.qps[i].send_queue && queues_[trace_.qps[i].send_queue].cq)
       make_qp(i, p);
   }
 }
@@ -254,7 +254,7 @@ void replayer::request(const trace_step& s, ibv_send_wr& wr, std::vector<ibv_sge
   }
 }
 
-// Posts the request that comes next, and those of the same post.
+// Posts the next request, and all others of the same post.
 bool replayer::post(std::size_t number, cpu& c) {
   const trace_thread& t = trace_.threads[number];
   play& p = plays_[number];
@@ -304,7 +304,7 @@ int replayer::poll(const trace_step& s, std::uint32_t node, cpu& c) {
       (void)fail(s, fmt::format("the request of line {} fails: {}", wc.wr_id, ibv_wc_status_str(wc.status)));
       return -1;
     }
-    qp_state& q = qps_[by_number_[node].at(wc.qp_num)];
+    qp_state& q = qps_[by_qpn_[node].at(wc.qp_num)];
     ++(wc.opcode & IBV_WC_RECV ? q.receives_done : q.sends_done);
   }
   return got;

@@ -49,7 +49,7 @@ class replayer {
 
   [[nodiscard]] bool finished() const { return finished_ == trace_.nodes; }
   [[nodiscard]] const std::string& failure() const { return failure_; }
-  // Returns the line that each unfinished thread waits at: 0 = it has not begun.
+  // Returns the line at which each unfinished thread waits: 0 = not begun.
   [[nodiscard]] std::vector<std::uint32_t> waiting_lines() const;
   [[nodiscard]] ps took() const { return last_ - first_post_; }
   // Returns the same time in the record: from the first post to the last event.
@@ -111,7 +111,7 @@ class replayer {
   std::vector<qp_state> qps_;
   std::vector<play> plays_;
   std::vector<std::uint64_t> inline_data_;                                 // of each node
-  std::vector<std::unordered_map<std::uint32_t, std::size_t>> by_number_;  // of each node's QPs
+  std::vector<std::unordered_map<std::uint32_t, std::size_t>> by_qpn_;  // of each node's QPs
   std::map<std::pair<std::uint32_t, std::uint32_t>, kit::ibv_ah*> ways_;   // from node to node
   std::vector<std::size_t> running_;                                       // threads of a node
   std::vector<std::uint64_t> payload_, posts_;

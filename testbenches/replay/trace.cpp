@@ -114,6 +114,7 @@ class reader {
   void check_step(const trace_thread& t, const trace_step& s) const;
   void check_post(const trace_thread& t, const trace_step& s) const;
   void check_pieces(const trace_step& s, std::uint32_t at) const;
+  [[nodiscard]] bool is_empty(const trace_step& s) const;
   void must_have(bool there, const trace_step& s, std::string_view what, std::uint64_t number) const {
     if (!there) fail_at(s.line, fmt::format("there is no {} {}", what, number));
   }
@@ -304,6 +305,7 @@ void reader::post(trace_step& s) {
   if (to.empty()) return;
   if (to != "to") fail(fmt::format("'{}' stands where 'to' is expected", to));
   const std::string_view place = words_.take();
+  if (place == "-") return;
   if (place != "qp") return region_place(place, s.remote, s.remote_offset);
   const std::string_view qp = words_.take();
   if (qp == "?") fail("the datagram goes to no QP of the record, or to a group", "record a run without multicast");
@@ -361,6 +363,7 @@ bool reader::event_line(std::string_view word) {
 }
 
 void reader::last_line() {
+  if (in_.eof()) fail("the file is cut off in its last line");
   if (const std::uint64_t said = number(); said != events_)
     fail(fmt::format("the record has {} events, and {} stand here: lines are missing", said, events_));
   out_.end = ps(static_cast<std::int64_t>(number()));
@@ -403,7 +406,8 @@ void reader::check_objects() {
     need(queue_here(q.send_queue), "queue", q.send_queue);
     need(queue_here(q.receive_queue), "queue", q.receive_queue);
     need(q.shared == nothing || (has(has_shared_, q.shared) && out_.shared[q.shared].node == q.node), "shared", q.shared);
-    if (q.type != IBV_QPT_UD) need(q.peer != nothing && has(has_qp_, q.peer) && out_.qps[q.peer].type == q.type, "peer", q.peer);
+    if (q.type != IBV_QPT_UD)
+      need(q.peer != nothing && has(has_qp_, q.peer) && out_.qps[q.peer].type == q.type, "peer", q.peer);
   }
 }
 
@@ -418,12 +422,19 @@ void reader::check_pieces(const trace_step& s, std::uint32_t at) const {
   }
 }
 
+bool reader::is_empty(const trace_step& s) const {
+  for (std::uint32_t i = s.first; i < s.first + s.count; ++i) {
+    if (out_.pieces[i].length != 0) return false;
+  }
+  return true;
+}
+
 void reader::check_post(const trace_thread& t, const trace_step& s) const {
   const trace_qp& q = out_.qps[s.object];
   check_pieces(s, t.node);
   if (q.type == IBV_QPT_UD) {
     must_have(has(has_qp_, s.remote) && out_.qps[s.remote].type == IBV_QPT_UD, s, "qp of datagrams", s.remote);
-  } else if (names_memory(s.opcode)) {
+  } else if (names_memory(s.opcode) && (s.remote != nothing || !is_empty(s))) {
     const std::uint32_t node = out_.qps[q.peer].node;
     must_have(has(has_region_, s.remote) && out_.regions[s.remote].node == node, s, fmt::format("node {} region", node),
               s.remote);

@@ -81,8 +81,8 @@ struct trace_step {
   std::uint32_t line = 0;
   std::uint32_t first = 0;  // in `pieces` or `completions`
   std::uint32_t count = 0;
-  ps at{0};   // since the begin of the record
-  ps gap{0};  // the thread's own time before
+  ps at{0};                        // since the begin of the record
+  ps gap{0};                       // the thread's own time before
   std::uint32_t remote = nothing;  // a region, or for UD a QP
   std::uint64_t remote_offset = 0;
 };

@@ -22,7 +22,8 @@ constexpr const char* objects =
     "region 0 node 0 bytes 4096 offset 0 memory host\n"
     "region 1 node 1 bytes 8192 offset 64 memory gpu\n"
     "qp 0 node 0 type rc sends 8 2 receives 0 1 inline 28 queues 0 0 shared - peer 1 mtu 1024 reads 16 timeout 14 retry 7 7 1\n"
-    "qp 1 node 1 type rc sends 1 1 receives 8 1 inline 28 queues 1 1 shared - peer 0 mtu 4096 reads 16 timeout 14 retry 7 7 1\n";
+    "qp 1 node 1 type rc sends 1 1 receives 8 1 inline 28 queues 1 1 shared - peer 0 mtu 4096 reads 16 timeout 14 retry 7 7 "
+    "1\n";
 constexpr const char* head = "hcasim traffic 1\nnodes 2\n";
 constexpr const char* end = "end 5 7000\n";
 

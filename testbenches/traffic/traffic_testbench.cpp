@@ -86,6 +86,12 @@ class traffic_testbench final : public testbench, public named_members {
     check_replay_knobs();
     if (!o_.replay.empty()) {
       trace_ = replay::load(o_.replay);
+      for (const replay::trace_region& r : trace_.regions) {
+        if (r.memory == traffic::memory_kind::gpu && r.bytes != 0 && !memories_of(machine.nodes.at(r.node)).gpu) {
+          throw knob_error("replay",
+                           fmt::format("the record has memory of a GPU on node {0}; write node{0}.peer0.kind: gpu", r.node));
+        }
+      }
       return;
     }
     for (auto& f : o_.flows) {
@@ -160,6 +166,7 @@ class traffic_testbench final : public testbench, public named_members {
       if (n.peer[i].kind == peer_kind::gpu) out = {i, n.peer[i].memory, 0};
     }
     out.adapter_bytes = n.hca.device_memory.size;
+    out.on_demand = n.hca.command_unit.on_demand || n.driver.on_demand == driver::on_demand_mode::iommu;
     return out;
   }
 

@@ -1,7 +1,7 @@
 // An observer of the verbs of all processes. Off (null), each call costs one test.
 //
 // Contract: a call comes at the end of its verb, in the program's thread, whose local time is the verb's end. `begin` is the
-// local time at its begin. Requests are those that were posted, and live until the call returns.
+// local time at its begin. Requests live until the call returns.
 #pragma once
 
 #include <span>
@@ -20,16 +20,16 @@ class verbs_observer {
   virtual void made(verbs::ibv_qp& qp) = 0;
   virtual void modified(verbs::ibv_qp& qp, const verbs::ibv_qp_attr& to, int mask) = 0;
   virtual void ending(verbs::ibv_qp& qp) = 0;
-  // `end`: the first request that was not posted; null = all were.
+  // Notes a post; `end`: the first request that was not posted, null = all were.
   virtual void sent(const cpu& c, ps begin, verbs::ibv_qp& qp, const verbs::ibv_send_wr* first,
                     const verbs::ibv_send_wr* end) = 0;
   virtual void received(const cpu& c, ps begin, verbs::ibv_qp& qp, const verbs::ibv_recv_wr* first,
                         const verbs::ibv_recv_wr* end) = 0;
   virtual void received(const cpu& c, ps begin, verbs::ibv_srq& srq, const verbs::ibv_recv_wr* first,
                         const verbs::ibv_recv_wr* end) = 0;
-  // `found` is empty when the poll was in vain.
+  // Notes a poll; `found` is empty when the poll was in vain.
   virtual void polled(const cpu& c, ps begin, verbs::ibv_cq& cq, std::span<const verbs::ibv_wc> found) = 0;
-  // The thread begins to wait for the CQ; `by_event`: it has armed the CQ.
+  // Notes that the thread begins to wait for the CQ; `by_event`: the CQ is armed.
   virtual void waits(const cpu& c, ps begin, verbs::ibv_cq& cq, bool by_event) = 0;
 };
 

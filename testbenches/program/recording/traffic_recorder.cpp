@@ -80,6 +80,14 @@ const char* memory_name(const memory_region& mr) {
 
 constexpr std::uint64_t page = 4096;
 
+// Returns whether the request moves no byte: its address and key are not looked at.
+bool is_empty(const ibv_send_wr& wr) {
+  for (int i = 0; i < wr.num_sge; ++i) {
+    if (wr.sg_list[i].length != 0) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 traffic_recorder::traffic_recorder(std::filesystem::path file, std::size_t nodes)
@@ -98,7 +106,7 @@ void traffic_recorder::line(std::string text) {
 }
 
 traffic_recorder::thread& traffic_recorder::thread_of(const cpu& c) {
-  const auto [at, fresh] = threads_.try_emplace(&c, thread{});
+  const auto [at, fresh] = threads_.try_emplace({&c, &c.machine()}, thread{});
   if (fresh) {
     at->second.number = threads_.size() - 1;
     at->second.node = node_number(c.machine());
@@ -173,17 +181,21 @@ ibv_qp* traffic_recorder::peer_of(const ibv_qp& qp) {
 }
 
 std::size_t traffic_recorder::queue_of(ibv_cq* cq) {
-  const auto [at, fresh] = queues_.try_emplace(cq, queues_.size());
-  if (fresh) objects_.push_back(fmt::format("queue {} node {} entries {}", at->second, node_of(cq->context), cq->cqe));
+  const std::size_t node = node_of(cq->context);
+  const auto [at, fresh] = queues_.try_emplace(
+      {cq, node, static_cast<completion_queue*>(cq)->number, static_cast<std::uint32_t>(cq->cqe)}, queues_.size());
+  if (fresh) objects_.push_back(fmt::format("queue {} node {} entries {}", at->second, node, cq->cqe));
   return at->second;
 }
 
 std::size_t traffic_recorder::shared_of(ibv_srq* srq) {
-  const auto [at, fresh] = shared_.try_emplace(srq, shared_.size());
-  const auto& attr = static_cast<shared_queue*>(srq)->attr;
-  if (fresh)
+  const std::size_t node = node_of(srq->context);
+  const auto& queue = static_cast<shared_queue&>(*srq);
+  const auto [at, fresh] = shared_.try_emplace({srq, node, queue.number, queue.attr.max_wr}, shared_.size());
+  if (fresh) {
     objects_.push_back(
-        fmt::format("shared {} node {} receives {} {}", at->second, node_of(srq->context), attr.max_wr, attr.max_sge));
+        fmt::format("shared {} node {} receives {} {}", at->second, node, queue.attr.max_wr, queue.attr.max_sge));
+  }
   return at->second;
 }
 
@@ -191,7 +203,7 @@ std::size_t traffic_recorder::shared_of(ibv_srq* srq) {
 const traffic_recorder::region* traffic_recorder::find_region(const ibv_context* context, std::uint32_t key,
                                                               std::uint64_t address) {
   const auto holds = [&](std::uint64_t begin, std::uint64_t length) { return address >= begin && address - begin <= length; };
-  const auto known = regions_.find({context, key});
+  const auto known = regions_.find({node_of(context), key});
   if (known != regions_.end() && holds(known->second.begin, known->second.length)) return &known->second;
   const memory_region* found = nullptr;
   for (const memory_region* mr : static_cast<const process*>(context)->mrs.slots()) {
@@ -203,7 +215,7 @@ const traffic_recorder::region* traffic_recorder::find_region(const ibv_context*
     if (!found && mr->kind == region_kind::plain && mr->iova != 0) found = mr;
   }
   if (!found) return nullptr;
-  region& r = regions_[{context, key}] = {region_count_++, found->iova, found->length};
+  region& r = regions_[{node_of(context), key}] = {region_count_++, found->iova, found->length};
   objects_.push_back(fmt::format("region {} node {} bytes {} offset {} memory {}", r.number, node_of(context), r.length,
                                  r.begin % page, memory_name(*found)));
   return &r;
@@ -233,16 +245,24 @@ void traffic_recorder::target(const ibv_qp& qp, const ibv_send_wr& wr) {
   if (qp.qp_type == IBV_QPT_UD) {
     const auto& way = static_cast<const address_handle&>(*wr.wr.ud.ah).attr;
     const auto at = numbers_.find({way.dlid, wr.wr.ud.remote_qpn});
-    text_ += at == numbers_.end() ? " to qp ?" : fmt::format(" to qp {}", at->second);
-    if (at == numbers_.end()) ++beyond_;
-    else connections_[at->second].used = true;
+    if (at == numbers_.end()) {
+      text_ += " to qp ?";
+      ++beyond_;
+    } else {
+      fmt::format_to(std::back_inserter(text_), " to qp {}", at->second);
+      connections_[at->second].used = true;
+    }
     return;
   }
   const bool atomic = wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
-  const bool remote = atomic || wr.opcode == IBV_WR_RDMA_WRITE || wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM ||
-                      wr.opcode == IBV_WR_RDMA_READ;
+  const bool remote =
+      atomic || wr.opcode == IBV_WR_RDMA_WRITE || wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM || wr.opcode == IBV_WR_RDMA_READ;
   if (!remote) return;
   text_ += " to ";
+  if (is_empty(wr)) {
+    text_ += "-";
+    return;
+  }
   const ibv_qp* const peer = peer_of(qp);
   const std::uint64_t address = atomic ? wr.wr.atomic.remote_addr : wr.wr.rdma.remote_addr;
   if (!peer) text_ += "?";

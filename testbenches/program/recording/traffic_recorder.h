@@ -1,5 +1,5 @@
-// Writes what programs post to a file that `hcasim run traffic --replay FILE` posts again (docs/replay.md has the format). Lines
-// of events are written as they come; lines of objects follow at the end, when their attributes are known.
+// Writes what programs post to a file that `hcasim run traffic --replay FILE` posts again (docs/replay.md has the format).
+// Lines of events are written as they come; lines of objects follow at the end, when their attributes are known.
 #pragma once
 
 #include <cstdio>
@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -15,6 +16,8 @@
 #include "tlm/base/kernel.h"
 
 namespace hcasim {
+
+class host;
 
 class traffic_recorder final : public driver::verbs_observer {
  public:
@@ -88,14 +91,16 @@ class traffic_recorder final : public driver::verbs_observer {
   ps first_ = never;
   ps last_{0};
   std::string text_;  // of the line in work
-  std::unordered_map<const cpu*, thread> threads_;
+  // Addresses of objects that are gone come again, on any node: numbers and sizes tell them apart.
+  std::map<std::pair<const cpu*, const host*>, thread> threads_;
   std::deque<connection> connections_;
   std::unordered_map<const verbs::ibv_qp*, connection*> living_;
   std::map<port_address, verbs::ibv_qp*> by_address_;
   std::map<port_address, std::size_t> numbers_;  // of the latest QP at an address, also when it is gone
-  std::unordered_map<const verbs::ibv_cq*, std::size_t> queues_;
-  std::unordered_map<const verbs::ibv_srq*, std::size_t> shared_;
-  std::map<std::pair<const verbs::ibv_context*, std::uint32_t>, region> regions_;  // by key
+  using object_name = std::tuple<const void*, std::size_t, std::uint32_t, std::uint32_t>;  // node, number, size
+  std::map<object_name, std::size_t> queues_;
+  std::map<object_name, std::size_t> shared_;
+  std::map<std::pair<std::size_t, std::uint32_t>, region> regions_;  // by node and key
   std::size_t region_count_ = 0;
   std::vector<std::string> objects_;
 };
