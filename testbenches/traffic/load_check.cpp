@@ -113,6 +113,21 @@ void check_memory(const plan& p, memory_kind kind, std::size_t host, std::uint64
   }
 }
 
+void check_on_demand(const plan& p, const machine_limits& limits) {
+  const auto able = [&](std::size_t host) { return host >= limits.hosts.size() || limits.hosts[host].on_demand; };
+  for (const planned_flow& f : p.flows) {
+    for (const host_pair& x : f.pairs) {
+      const bool target = f.options.memory == memory_kind::on_demand && !able(x.to);
+      if (!target && (f.options.source_memory != memory_kind::on_demand || able(x.from))) continue;
+      throw knob_error(
+          fmt::format("flows.{}.{}", f.name, target ? "memory" : "source_memory"),
+          fmt::format("the adapter of host {} has no on-demand regions; write hca.command_unit.on_demand: true, or "
+                      "memory of another kind",
+                      target ? x.to : x.from));
+    }
+  }
+}
+
 }  // namespace
 
 double wire_bytes(operation o, double payload, double mtu) {
@@ -132,6 +147,7 @@ void check_loads(const plan& p, const machine_limits& limits) {
 }
 
 void check_memories(const plan& p, const machine_limits& limits) {
+  check_on_demand(p, limits);
   for (std::size_t h = 0; h < std::min(p.hosts, limits.hosts.size()); ++h) {
     check_memory(p, memory_kind::device, h, limits.hosts[h].adapter_bytes, "raise hca.device_memory.size");
     check_memory(p, memory_kind::gpu, h, limits.hosts[h].gpu_bytes, "raise the memory of the peer device");

@@ -91,6 +91,10 @@ void traffic_options::knobs(knob_visitor& k) {
   k.leave();
   k.time("warm_up", warm_up, 0_ps, 10'000_ms, "time of traffic before the measured time");
   k.time("measure", measure, 1_ns, never, "measured time; never: until every flow has sent its messages");
+  k.path("replay", replay, {}, "file of --record-traffic, posted again instead of groups and flows");
+  k.choice("replay_times", times, {"dependencies", "original"},
+           "a request follows the completions that its thread had polled before, or its recorded time as well");
+  k.choice("replay_own_time", own, {"kept", "dropped"}, "time of a thread between its verbs, with replay_times: dependencies");
 }
 
 }  // namespace hcasim::traffic

@@ -56,6 +56,8 @@ enum class waiting : std::uint8_t { polling, events };
 enum class path_mtu : std::uint8_t { mtu_256, mtu_512, mtu_1024, mtu_2048, mtu_4096 };
 enum class memory_kind : std::uint8_t { host, on_demand, gpu, device };
 enum class queue_use : std::uint8_t { shared, own };
+enum class replay_times : std::uint8_t { dependencies, original };
+enum class own_time : std::uint8_t { kept, dropped };
 
 struct flow_options {
   std::string from;
@@ -118,6 +120,9 @@ struct traffic_options {
   std::vector<flow> flows;
   ps warm_up{20_us};
   ps measure{200_us};
+  std::string replay;  // a recorded traffic instead of groups and flows
+  replay_times times = replay_times::dependencies;
+  own_time own = own_time::kept;
 
   // Returns one flow of WRITEs between two hosts.
   static traffic_options example();

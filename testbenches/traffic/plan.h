@@ -87,6 +87,7 @@ struct machine_limits {
     std::optional<std::size_t> gpu;  // number of the peer device
     std::uint64_t gpu_bytes = 0;
     std::uint64_t adapter_bytes = 0;  // its own memory
+    bool on_demand = true;            // the adapter can page
   };
 
   double link_rate = 100e9;      // b/s of each direction

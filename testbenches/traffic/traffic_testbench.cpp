@@ -10,6 +10,7 @@
 #include "testbenches/program/description/errors.h"
 #include "testbenches/program/description/quantity.h"
 #include "testbenches/program/execution/testbench.h"
+#include "testbenches/replay/replay_run.h"
 #include "testbenches/traffic/engine.h"
 #include "testbenches/traffic/report.h"
 
@@ -66,8 +67,11 @@ class traffic_testbench final : public testbench, public named_members {
     if (flow && std::none_of(o_.flows.begin(), o_.flows.end(), same)) o_.flows.push_back({member, {}});
     return true;
   }
-  [[nodiscard]] bool tells_nodes(std::string_view path) const override { return path.starts_with("groups."); }
+  [[nodiscard]] bool tells_nodes(std::string_view path) const override {
+    return path.starts_with("groups.") || path == "replay";
+  }
   [[nodiscard]] std::size_t nodes() const override {
+    if (!o_.replay.empty()) return replay::nodes_of(o_.replay);
     std::size_t n = 0;
     for (const auto& g : o_.groups) {
       try {
@@ -79,6 +83,17 @@ class traffic_testbench final : public testbench, public named_members {
   }
 
   void check(const system_config& machine, std::uint64_t seed, const folder_lookup& folder_of) override {
+    check_replay_knobs();
+    if (!o_.replay.empty()) {
+      trace_ = replay::load(o_.replay);
+      for (const replay::trace_region& r : trace_.regions) {
+        if (r.memory == traffic::memory_kind::gpu && r.bytes != 0 && !memories_of(machine.nodes.at(r.node)).gpu) {
+          throw knob_error("replay",
+                           fmt::format("the record has memory of a GPU on node {0}; write node{0}.peer0.kind: gpu", r.node));
+        }
+      }
+      return;
+    }
     for (auto& f : o_.flows) {
       const std::string path = "flows." + f.name + ".";
       f.options.size = traffic::located(f.options.size, folder_of(path + "size"));
@@ -95,6 +110,7 @@ class traffic_testbench final : public testbench, public named_members {
   }
 
   void run(run_context& context) override {
+    if (!o_.replay.empty()) return run_replay(context);
     step_line line;
     auto& engine = context.make<traffic::engine>(context.build(), plan_, context.seed(), context.parts(),
                                                  [&line](const std::string& text) { line.show(text); });
@@ -123,12 +139,34 @@ class traffic_testbench final : public testbench, public named_members {
   }
 
  private:
+  void check_replay_knobs() const {
+    const traffic::traffic_options d;
+    const bool of_flows = flows_named_ || o_.warm_up != d.warm_up || o_.measure != d.measure;
+    if (!o_.replay.empty() && of_flows)
+      throw knob_error("replay", "groups, flows, warm_up and measure say nothing of a recorded traffic; leave them out");
+    if (o_.replay.empty() && (o_.times != d.times || o_.own != d.own))
+      throw knob_error(o_.times != d.times ? "replay_times" : "replay_own_time", "has no effect without replay; leave it out");
+    if (o_.times == traffic::replay_times::original && o_.own != d.own)
+      throw knob_error("replay_own_time", "has no effect with replay_times: original; leave one out");
+  }
+
+  void run_replay(run_context& context) {
+    std::vector<std::optional<std::size_t>> gpus;
+    for (const node_config& n : context.config().nodes) gpus.push_back(memories_of(n).gpu);
+    auto& r = context.make<replay::replayer>(context.build(), std::move(trace_), replay::replay_options{o_.times, o_.own},
+                                             std::move(gpus), context.parts());
+    r.start();
+    context.start();
+    replay::report(r, context);
+  }
+
   static traffic::machine_limits::host memories_of(const node_config& n) {
     traffic::machine_limits::host out;
     for (std::size_t i = n.peer.size(); i-- != 0;) {
       if (n.peer[i].kind == peer_kind::gpu) out = {i, n.peer[i].memory, 0};
     }
     out.adapter_bytes = n.hca.device_memory.size;
+    out.on_demand = n.hca.command_unit.on_demand || n.driver.on_demand == driver::on_demand_mode::iommu;
     return out;
   }
 
@@ -136,6 +174,7 @@ class traffic_testbench final : public testbench, public named_members {
   bool groups_named_ = false;
   bool flows_named_ = false;
   traffic::plan plan_;
+  replay::trace trace_;
 };
 
 const testbench_registration<traffic_testbench> registers_traffic;

@@ -3,6 +3,7 @@
 #include "models/driver/device/access.h"
 #include "models/driver/device/device.h"
 #include "models/driver/objects/shared_queue.h"
+#include "models/driver/verbs/verbs_observer.h"
 
 namespace hcasim::verbs {
 
@@ -209,6 +210,7 @@ int ibv_poll_cq(cpu& c, ibv_cq* handle, int num_entries, ibv_wc* wc) {
   completion_queue& cq = of(handle);
   process& p = of(cq.context);
   const driver_config& config = cq.context->device->config();
+  const ps begin = c.time();
   c.spend(config.poll_call);
   const std::uint32_t first = cq.ci;
   int found = 0;
@@ -231,6 +233,8 @@ int ibv_poll_cq(cpu& c, ibv_cq* handle, int num_entries, ibv_wc* wc) {
   }
   if (cq.ci == first) {
     ++p.stats.empty_polls;
+    if (observer_of_verbs) [[unlikely]]
+      observer_of_verbs->polled(c, begin, cq, {});
     return p.lost ? flush_lost(p, cq, num_entries, wc) : 0;
   }
   p.stats.cqes += cq.ci - first;
@@ -238,11 +242,15 @@ int ibv_poll_cq(cpu& c, ibv_cq* handle, int num_entries, ibv_wc* wc) {
     cq.polls_since_record = 0;
     store(c, cq.record, hca_cq_record{cq.ci, 0});
   }
+  if (observer_of_verbs) [[unlikely]]
+    observer_of_verbs->polled(c, begin, cq, {wc, static_cast<std::size_t>(found)});
   return found;
 }
 
 bool wait_cq(cpu& c, ibv_cq* handle, ps timeout) {
   completion_queue& cq = of(handle);
+  if (observer_of_verbs) [[unlikely]]
+    observer_of_verbs->waits(c, c.time(), cq, false);
   const std::uint64_t slot = cq.slot(cq.ci);
   const std::uint64_t watch = c.watch(slot, HCA_CQE_BYTES);
   const auto owner = c.machine().memory_bytes().get<std::uint8_t>(slot + HCA_CQE_BYTES - 1);
@@ -254,6 +262,8 @@ bool wait_cq(cpu& c, ibv_cq* handle, ps timeout) {
 int ibv_req_notify_cq(cpu& c, ibv_cq* handle, int solicited_only) {
   completion_queue& cq = of(handle);
   if (of(cq.context).lost) return EIO;
+  if (observer_of_verbs) [[unlikely]]
+    observer_of_verbs->waits(c, c.time(), cq, true);
   store(c, cq.record, hca_cq_record{cq.ci, 0});
   cq.polls_since_record = 0;
   const std::uint32_t arm = solicited_only ? HCA_ARM_SOLICITED : HCA_ARM_NEXT;

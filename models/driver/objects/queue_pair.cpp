@@ -7,6 +7,7 @@
 #include "models/driver/objects/address_space.h"
 #include "models/driver/objects/shared_queue.h"
 #include "models/driver/verbs/qp_transition.h"
+#include "models/driver/verbs/verbs_observer.h"
 
 namespace hcasim::driver {
 
@@ -228,6 +229,8 @@ ibv_qp* create(cpu& c, ibv_context* context, ibv_pd* domain, ibv_xrcd* xrcd, ibv
   qp->qp_num = r.value;
   enter(*qp);
   d.qps().set(qp->qp_num, qp.get());
+  if (observer_of_verbs) [[unlikely]]
+    observer_of_verbs->made(*qp);
   return qp.release();
 }
 
@@ -258,6 +261,8 @@ int ibv_destroy_qp(cpu& c, ibv_qp* handle) {
   device& d = *p.device;
   d.enter_kernel(c);
   if (!qp.groups.empty()) return EBUSY;
+  if (observer_of_verbs) [[unlikely]]
+    observer_of_verbs->ending(qp);
   if (!leave_target(qp)) {
     const command_result r = run(c, qp.context, {.code = HCA_CMD_DESTROY_QP, .object = qp.qp_num});
     if (r.error) return r.error;
@@ -349,6 +354,8 @@ int ibv_modify_qp(cpu& c, ibv_qp* handle, ibv_qp_attr* attr, int attr_mask) {
            .in = in_bytes(m).first(global ? sizeof m : sizeof m.attributes)});
   if (r.error) return r.error;
   set_state(qp, to);
+  if (observer_of_verbs) [[unlikely]]
+    observer_of_verbs->modified(qp, *attr, attr_mask);
   if (to == IBV_QPS_RESET) reset_queues(c, qp, r);
   return 0;
 }

@@ -7,6 +7,7 @@
 #include "models/driver/device/access.h"
 #include "models/driver/device/device.h"
 #include "models/driver/verbs/post.h"
+#include "models/driver/verbs/verbs_observer.h"
 
 namespace hcasim::driver {
 
@@ -242,6 +243,8 @@ int ibv_post_srq_recv(cpu& c, ibv_srq* handle, ibv_recv_wr* wr, ibv_recv_wr** ba
   auto& srq = static_cast<shared_queue&>(*handle);
   process& p = of(srq.context);
   const driver_config& config = p.device->config();
+  const ps begin = c.time();
+  const ibv_recv_wr* const first = wr;
   c.spend(config.post_call);
   if (p.lost) {
     *bad_wr = wr;
@@ -275,6 +278,8 @@ int ibv_post_srq_recv(cpu& c, ibv_srq* handle, ibv_recv_wr* wr, ibv_recv_wr** ba
     store(c, srq.record + offsetof(hca_qp_record, rq_pi), std::uint32_t{srq.posted});
     ring(c, p.uar, HCA_UAR_RQ, srq.number, srq.posted);
     ++p.stats.doorbells;
+    if (observer_of_verbs) [[unlikely]]
+      observer_of_verbs->received(c, begin, srq, first, wr);
   }
   return error;
 }

@@ -1,6 +1,7 @@
 #include "models/driver/verbs/post.h"
 #include "models/driver/device/access.h"
 #include "models/driver/device/device.h"
+#include "models/driver/verbs/verbs_observer.h"
 
 namespace hcasim::verbs {
 
@@ -64,6 +65,8 @@ using namespace verbs;
 
 int post_sends(cpu& c, queue_pair& qp, ibv_send_wr* wr, ibv_send_wr** bad_wr, ibv_mw_type windows) {
   process& p = of(qp.context);
+  const ps begin = c.time();
+  const ibv_send_wr* const first = wr;
   c.spend(p.device->config().post_call);
   if (p.lost) {
     *bad_wr = wr;
@@ -97,6 +100,8 @@ int post_sends(cpu& c, queue_pair& qp, ibv_send_wr* wr, ibv_send_wr** bad_wr, ib
     ring(c, p.uar, HCA_UAR_SQ, qp.qp_num, qp.ring.tail(), qp.ring.last_operation());
     ++p.stats.doorbells;
   }
+  if (observer_of_verbs) [[unlikely]]
+    observer_of_verbs->sent(c, begin, qp, first, wr);
   return error;
 }
 
@@ -108,6 +113,8 @@ int ibv_post_recv(cpu& c, ibv_qp* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr)
   auto& qp = static_cast<queue_pair&>(*handle);
   process& p = of(qp.context);
   const driver_config& config = p.device->config();
+  const ps begin = c.time();
+  const ibv_recv_wr* const first = wr;
   c.spend(config.post_call);
   if (p.lost) {
     *bad_wr = wr;
@@ -141,6 +148,8 @@ int ibv_post_recv(cpu& c, ibv_qp* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr)
     store(c, qp.record + offsetof(hca_qp_record, rq_pi), std::uint32_t{qp.rq_tail});
     ring(c, p.uar, HCA_UAR_RQ, qp.qp_num, qp.rq_tail);
     ++p.stats.doorbells;
+    if (observer_of_verbs) [[unlikely]]
+      observer_of_verbs->received(c, begin, qp, first, wr);
   }
   return error;
 }

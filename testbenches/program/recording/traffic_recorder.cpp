@@ -1,0 +1,373 @@
+#include "testbenches/program/recording/traffic_recorder.h"
+
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "models/driver/device/device.h"
+#include "models/machine/host/host.h"
+#include "testbenches/program/description/system_errors.h"
+
+namespace hcasim {
+namespace {
+
+using namespace driver;  // NOLINT(google-build-using-namespace): objects of verbs
+using namespace verbs;   // NOLINT(google-build-using-namespace): verbs
+
+std::size_t node_number(const host& h) {
+  const std::string_view name = h.name();
+  const std::size_t at = name.find("node");
+  return at == std::string_view::npos ? 0 : std::stoul(std::string(name.substr(at + 4)));
+}
+std::size_t node_of(const ibv_context* context) {
+  return node_number(context->device->machine());
+}
+
+const char* opcode_name(ibv_wr_opcode o) {
+  switch (o) {
+    case IBV_WR_RDMA_WRITE:
+      return "write";
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+      return "write_imm";
+    case IBV_WR_SEND:
+      return "send";
+    case IBV_WR_SEND_WITH_IMM:
+      return "send_imm";
+    case IBV_WR_RDMA_READ:
+      return "read";
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+      return "cmp_swap";
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+      return "fetch_add";
+    case IBV_WR_LOCAL_INV:
+      return "invalidate";
+    case IBV_WR_BIND_MW:
+      return "bind";
+    case IBV_WR_SEND_WITH_INV:
+      return "send_invalidate";
+    default:
+      return "register";
+  }
+}
+
+const char* type_name(ibv_qp_type t) {
+  switch (t) {
+    case IBV_QPT_RC:
+      return "rc";
+    case IBV_QPT_UC:
+      return "uc";
+    case IBV_QPT_UD:
+      return "ud";
+    default:
+      return "xrc";
+  }
+}
+
+const char* memory_name(const memory_region& mr) {
+  switch (mr.kind) {
+    case region_kind::plain:
+      return mr.peer ? "gpu" : "host";
+    case region_kind::dma_buf:
+      return "gpu";
+    case region_kind::device_memory:
+      return "device";
+    case region_kind::on_demand:
+      return "on_demand";
+    default:
+      return "special";
+  }
+}
+
+constexpr std::uint64_t page = 4096;
+
+// Returns whether the request moves no byte: its address and key are not looked at.
+bool is_empty(const ibv_send_wr& wr) {
+  for (int i = 0; i < wr.num_sge; ++i) {
+    if (wr.sg_list[i].length != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+traffic_recorder::traffic_recorder(std::filesystem::path file, std::size_t nodes)
+    : path_(std::move(file)), file_(std::fopen(path_.c_str(), "wb")) {
+  if (!file_) cannot_write(path_, errno);
+  fmt::print(file_, "hcasim traffic 1\nnodes {}\n", nodes);
+}
+
+traffic_recorder::~traffic_recorder() {
+  if (file_) std::fclose(file_);
+}
+
+void traffic_recorder::line(std::string text) {
+  text += '\n';
+  if (std::fwrite(text.data(), 1, text.size(), file_) != text.size() && error_ == 0) error_ = errno;
+}
+
+traffic_recorder::thread& traffic_recorder::thread_of(const cpu& c) {
+  const auto [at, fresh] = threads_.try_emplace({&c, &c.machine()}, thread{});
+  if (fresh) {
+    at->second.number = threads_.size() - 1;
+    at->second.node = node_number(c.machine());
+    at->second.ended = never;
+    objects_.push_back(fmt::format("thread {} node {}", at->second.number, at->second.node));
+  }
+  return at->second;
+}
+
+// Adds the thread's time since its last verb, unless it waited for completions then.
+void traffic_recorder::spend_own_time(thread& t, ps begin, bool waits) {
+  if (t.ended != never && !(t.idle && waits)) t.gap += begin - t.ended;
+}
+
+void traffic_recorder::begin_event(const char* word, thread& t, ps begin) {
+  if (first_ == never) first_ = begin;
+  text_ = fmt::format("{} {} {} {}", word, t.number, (begin - first_).count(), t.gap.count());
+  t.gap = 0_ps;
+  t.idle = false;
+  ++events_;
+}
+
+void traffic_recorder::made(ibv_qp& handle) {
+  const auto& qp = static_cast<queue_pair&>(handle);
+  connection& k = connections_.emplace_back();
+  k.number = connections_.size() - 1;
+  const port_address at{static_cast<std::uint16_t>(qp.context->device->info().port_lid), qp.qp_num};
+  living_[&handle] = &k;
+  by_address_[at] = &handle;
+  numbers_[at] = k.number;
+  const std::string shared = qp.srq ? fmt::format("{}", shared_of(qp.srq)) : "-";
+  const auto queue = [&](ibv_cq* cq) { return cq ? fmt::format("{}", queue_of(cq)) : std::string("-"); };
+  k.made = fmt::format("node {} type {} sends {} {} receives {} {} inline {} queues {} {} shared {}", node_of(qp.context),
+                       type_name(qp.qp_type), qp.cap.max_send_wr, qp.cap.max_send_sge, qp.cap.max_recv_wr, qp.cap.max_recv_sge,
+                       qp.cap.max_inline_data, queue(qp.send_cq), queue(qp.recv_cq), shared);
+}
+
+void traffic_recorder::modified(ibv_qp& qp, const ibv_qp_attr& to, int mask) {
+  const auto at = living_.find(&qp);
+  if (at == living_.end()) return;
+  connection& k = *at->second;
+  if (mask & IBV_QP_DEST_QPN) k.peer.second = to.dest_qp_num;
+  if (mask & IBV_QP_AV) k.peer.first = to.ah_attr.dlid;
+  if (mask & IBV_QP_PATH_MTU) k.attributes.path_mtu = to.path_mtu;
+  if (mask & IBV_QP_MAX_QP_RD_ATOMIC) k.attributes.max_rd_atomic = to.max_rd_atomic;
+  if (mask & IBV_QP_TIMEOUT) k.attributes.timeout = to.timeout;
+  if (mask & IBV_QP_RETRY_CNT) k.attributes.retry_cnt = to.retry_cnt;
+  if (mask & IBV_QP_RNR_RETRY) k.attributes.rnr_retry = to.rnr_retry;
+  if (mask & IBV_QP_MIN_RNR_TIMER) k.attributes.min_rnr_timer = to.min_rnr_timer;
+}
+
+void traffic_recorder::ending(ibv_qp& qp) {
+  living_.erase(&qp);
+  std::erase_if(by_address_, [&](const auto& e) { return e.second == &qp; });
+}
+
+traffic_recorder::connection& traffic_recorder::connection_of(ibv_qp& qp) {
+  const auto at = living_.find(&qp);
+  if (at == living_.end()) {
+    made(qp);
+    return connection_of(qp);
+  }
+  at->second->used = true;
+  return *at->second;
+}
+
+ibv_qp* traffic_recorder::peer_of(const ibv_qp& qp) {
+  const auto own = living_.find(&qp);
+  if (own == living_.end()) return nullptr;
+  const auto at = by_address_.find(own->second->peer);
+  return at == by_address_.end() ? nullptr : at->second;
+}
+
+std::size_t traffic_recorder::queue_of(ibv_cq* cq) {
+  const std::size_t node = node_of(cq->context);
+  const auto [at, fresh] = queues_.try_emplace(
+      {cq, node, static_cast<completion_queue*>(cq)->number, static_cast<std::uint32_t>(cq->cqe)}, queues_.size());
+  if (fresh) objects_.push_back(fmt::format("queue {} node {} entries {}", at->second, node, cq->cqe));
+  return at->second;
+}
+
+std::size_t traffic_recorder::shared_of(ibv_srq* srq) {
+  const std::size_t node = node_of(srq->context);
+  const auto& queue = static_cast<shared_queue&>(*srq);
+  const auto [at, fresh] = shared_.try_emplace({srq, node, queue.number, queue.attr.max_wr}, shared_.size());
+  if (fresh) {
+    objects_.push_back(
+        fmt::format("shared {} node {} receives {} {}", at->second, node, queue.attr.max_wr, queue.attr.max_sge));
+  }
+  return at->second;
+}
+
+// Finds the region of a key, or, for a key of a window, a plain region with the address.
+const traffic_recorder::region* traffic_recorder::find_region(const ibv_context* context, std::uint32_t key,
+                                                              std::uint64_t address) {
+  const auto holds = [&](std::uint64_t begin, std::uint64_t length) { return address >= begin && address - begin <= length; };
+  const auto known = regions_.find({node_of(context), key});
+  if (known != regions_.end() && holds(known->second.begin, known->second.length)) return &known->second;
+  const memory_region* found = nullptr;
+  for (const memory_region* mr : static_cast<const process*>(context)->mrs.slots()) {
+    if (!mr || !holds(mr->iova, mr->length)) continue;
+    if (mr->lkey == key || mr->rkey == key || mr->key == key) {
+      found = mr;
+      break;
+    }
+    if (!found && mr->kind == region_kind::plain && mr->iova != 0) found = mr;
+  }
+  if (!found) return nullptr;
+  region& r = regions_[{node_of(context), key}] = {region_count_++, found->iova, found->length};
+  objects_.push_back(fmt::format("region {} node {} bytes {} offset {} memory {}", r.number, node_of(context), r.length,
+                                 r.begin % page, memory_name(*found)));
+  return &r;
+}
+
+bool traffic_recorder::place(const ibv_context* context, std::uint32_t key, std::uint64_t address, std::string& out) {
+  const region* const r = find_region(context, key, address);
+  if (r) fmt::format_to(std::back_inserter(out), "{}+{}", r->number, address - r->begin);
+  if (!r) out += "?";
+  return r != nullptr;
+}
+
+void traffic_recorder::places(const ibv_context* context, const ibv_sge* list, int count, bool has_keys) {
+  if (count == 0) text_ += " -";
+  for (int i = 0; i < count; ++i) {
+    fmt::format_to(std::back_inserter(text_), "{}{}@", i == 0 ? " " : ",", list[i].length);
+    if (!has_keys || list[i].length == 0) {
+      text_ += "-";
+    } else if (!place(context, list[i].lkey, list[i].addr, text_)) {
+      ++beyond_;
+    }
+  }
+}
+
+// Adds the place that a request names at its peer.
+void traffic_recorder::target(const ibv_qp& qp, const ibv_send_wr& wr) {
+  if (qp.qp_type == IBV_QPT_UD) {
+    const auto& way = static_cast<const address_handle&>(*wr.wr.ud.ah).attr;
+    const auto at = numbers_.find({way.dlid, wr.wr.ud.remote_qpn});
+    if (at == numbers_.end()) {
+      text_ += " to qp ?";
+      ++beyond_;
+    } else {
+      fmt::format_to(std::back_inserter(text_), " to qp {}", at->second);
+      connections_[at->second].used = true;
+    }
+    return;
+  }
+  const bool atomic = wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+  const bool remote =
+      atomic || wr.opcode == IBV_WR_RDMA_WRITE || wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM || wr.opcode == IBV_WR_RDMA_READ;
+  if (!remote) return;
+  text_ += " to ";
+  if (is_empty(wr)) {
+    text_ += "-";
+    return;
+  }
+  const ibv_qp* const peer = peer_of(qp);
+  const std::uint64_t address = atomic ? wr.wr.atomic.remote_addr : wr.wr.rdma.remote_addr;
+  if (!peer) text_ += "?";
+  if (!peer || !place(peer->context, atomic ? wr.wr.atomic.rkey : wr.wr.rdma.rkey, address, text_)) ++beyond_;
+}
+
+void traffic_recorder::request(const ibv_qp& qp, const ibv_send_wr& wr, bool more) {
+  const bool signal_all = static_cast<const queue_pair&>(qp).signal_all;
+  std::string flags;
+  if (signal_all || (wr.send_flags & IBV_SEND_SIGNALED)) flags += 'S';
+  if (wr.send_flags & IBV_SEND_FENCE) flags += 'F';
+  if (wr.send_flags & IBV_SEND_INLINE) flags += 'I';
+  if (wr.send_flags & IBV_SEND_SOLICITED) flags += 'E';
+  if (more) flags += 'M';
+  fmt::format_to(std::back_inserter(text_), " {} {}", opcode_name(wr.opcode), flags.empty() ? "-" : flags);
+  const bool has_data = wr.opcode != IBV_WR_LOCAL_INV && wr.opcode != IBV_WR_BIND_MW && wr.opcode != IBV_WR_REG_MR;
+  if (!has_data || wr.opcode == IBV_WR_SEND_WITH_INV) ++beyond_;
+  places(qp.context, wr.sg_list, has_data ? wr.num_sge : 0, (wr.send_flags & IBV_SEND_INLINE) == 0);
+  target(qp, wr);
+}
+
+void traffic_recorder::sent(const cpu& c, ps begin, ibv_qp& qp, const ibv_send_wr* first, const ibv_send_wr* end) {
+  thread& t = thread_of(c);
+  spend_own_time(t, begin, false);
+  connection& k = connection_of(qp);
+  if (const auto at = numbers_.find(k.peer); at != numbers_.end() && qp.qp_type != IBV_QPT_UD)
+    connections_[at->second].used = true;
+  if (qp.qp_type == IBV_QPT_XRC_SEND) ++beyond_;
+  for (const ibv_send_wr* wr = first; wr != end; wr = wr->next) {
+    begin_event("post", t, begin);
+    text_ += fmt::format(" qp {}", k.number);
+    request(qp, *wr, wr->next != end);
+    line(text_);
+  }
+  t.ended = last_ = c.time();
+}
+
+void traffic_recorder::receives(const cpu& c, ps begin, const std::string& queue, const ibv_context* context,
+                                const ibv_recv_wr* first, const ibv_recv_wr* end) {
+  thread& t = thread_of(c);
+  spend_own_time(t, begin, false);
+  for (const ibv_recv_wr* wr = first; wr != end; wr = wr->next) {
+    begin_event("receive", t, begin);
+    text_ += fmt::format(" {} {}", queue, wr->next != end ? "M" : "-");
+    places(context, wr->sg_list, wr->num_sge, true);
+    line(text_);
+  }
+  t.ended = last_ = c.time();
+}
+
+void traffic_recorder::received(const cpu& c, ps begin, ibv_qp& qp, const ibv_recv_wr* first, const ibv_recv_wr* end) {
+  receives(c, begin, fmt::format("qp {}", connection_of(qp).number), qp.context, first, end);
+}
+
+void traffic_recorder::received(const cpu& c, ps begin, ibv_srq& srq, const ibv_recv_wr* first, const ibv_recv_wr* end) {
+  receives(c, begin, fmt::format("shared {}", shared_of(&srq)), srq.context, first, end);
+}
+
+void traffic_recorder::polled(const cpu& c, ps begin, ibv_cq& cq, std::span<const ibv_wc> found) {
+  thread& t = thread_of(c);
+  spend_own_time(t, begin, true);
+  t.idle = true;
+  std::map<std::string, unsigned> completions;
+  for (const ibv_wc& wc : found) {
+    if (wc.status == IBV_WC_WR_FLUSH_ERR) continue;
+    if (wc.status != IBV_WC_SUCCESS) ++beyond_;
+    const auto at = numbers_.find({static_cast<std::uint16_t>(cq.context->device->info().port_lid), wc.qp_num});
+    const char* const end = wc.status != IBV_WC_SUCCESS ? "f" : wc.opcode & IBV_WC_RECV ? "r" : "s";
+    if (at == numbers_.end()) continue;
+    connections_[at->second].used = true;
+    ++completions[fmt::format("{}{}", end, at->second)];
+  }
+  if (!completions.empty()) {
+    begin_event("done", t, begin);
+    text_ += fmt::format(" queue {} {}", queue_of(&cq), t.by_event ? "events" : "polls");
+    for (const auto& [what, count] : completions) text_ += fmt::format(" {}*{}", what, count);
+    line(text_);
+    t.by_event = false;
+  }
+  t.ended = c.time();
+  if (!completions.empty()) last_ = t.ended;
+}
+
+void traffic_recorder::waits(const cpu& c, ps begin, ibv_cq&, bool by_event) {
+  thread& t = thread_of(c);
+  spend_own_time(t, begin, true);
+  t.idle = true;
+  t.by_event |= by_event;
+  t.ended = begin;
+}
+
+void traffic_recorder::finish() {
+  for (const std::string& o : objects_) line(o);
+  for (const connection& k : connections_) {
+    if (!k.used) continue;
+    const ibv_qp_attr& a = k.attributes;
+    const auto peer = numbers_.find(k.peer);
+    line(fmt::format("qp {} {} peer {} mtu {} reads {} timeout {} retry {} {} {}", k.number, k.made,
+                     peer == numbers_.end() ? "-" : fmt::format("{}", peer->second),
+                     a.path_mtu == 0 ? 0 : 128U << static_cast<unsigned>(a.path_mtu), a.max_rd_atomic, a.timeout, a.retry_cnt,
+                     a.rnr_retry, a.min_rnr_timer));
+  }
+  line(fmt::format("end {} {}", events_, first_ == never ? 0 : (last_ - first_).count()));
+  if (std::fclose(std::exchange(file_, nullptr)) != 0 && error_ == 0) error_ = errno;
+  if (error_ != 0) cannot_write(path_, error_);
+}
+
+}  // namespace hcasim

@@ -1,0 +1,128 @@
+// Recording and replay through the program: runs of flows, a program under exec, sweeps, and bad input.
+#include <fstream>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "testbenches/program/places/places.h"
+#include "testbenches/program/testing/run_program.h"
+
+namespace hcasim {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Replay : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    fs::create_directories(folder_);
+    fs::current_path(folder_);
+  }
+  void TearDown() override {
+    fs::current_path("/");
+    fs::remove_all(folder_);
+  }
+
+  static outcome hcasim(const std::string& arguments) { return run_program(places::program, arguments); }
+  static void write(const std::string& name, const std::string& text) { std::ofstream(name) << text; }
+  static nlohmann::json result(const std::string& of) {
+    std::ifstream in(of + "/result.json");
+    return nlohmann::json::parse(in);
+  }
+  static double figure(const std::string& of, const std::string& name) {
+    const nlohmann::json r = result(of);
+    return r.at("figures").at(name).at("value").get<double>();
+  }
+
+  // Records a traffic of these flows, and replays it with `more` options.
+  void same_time(const std::string& flows, const std::string& machine, double within) {
+    write("t.yaml", "testbench: traffic\npreset: generic_100g\ntopology: switch\n" + machine +
+                        "traffic:\n  groups: {a: 0-3, b: 4}\n  flows:\n" + flows + "  measure: never\n  warm_up: 0 ps\n");
+    const outcome recorded = hcasim("run t.yaml --no-trace -o recorded --force --record-traffic t.traffic");
+    ASSERT_EQ(recorded.status, 0) << recorded.text;
+    write("r.yaml",
+          "testbench: traffic\npreset: generic_100g\ntopology: switch\n" + machine + "traffic: {replay: t.traffic}\n");
+    for (const std::string more : {"", "--set traffic.replay_times=original"}) {
+      const outcome again = hcasim("run r.yaml --no-trace -o again --force " + more);
+      ASSERT_EQ(again.status, 0) << flows << more << again.text;
+      const double before = figure("again", "recorded_time");
+      EXPECT_NEAR(figure("again", "completion_time"), before, within * before) << flows << more;
+    }
+  }
+
+ private:
+  fs::path folder_ = fs::temp_directory_path() / fmt::format("hcasim_replay_{}", ::getpid());
+};
+
+TEST_F(Replay, takes_the_time_of_the_recorded_run) {
+  same_time(
+      "    f: {from: a, to: b, pattern: incast, read: 3, write: 1, qps: 2, messages: 400}\n"
+      "    g: {from: b, to: a, pattern: outcast, send: 1, size: 64 B, window: 4, inline: true, messages: 400}\n",
+      "", 0.02);
+  same_time(
+      "    f: {from: a, to: a, pattern: all_to_all, send: 1, write_imm: 1, shared_receives: true, wait: events,"
+      " messages: 600}\n"
+      "    g: {from: a, to: b, pattern: incast, fetch_add: 1, cmp_swap: 1, signal_every: 4, messages: 400}\n",
+      "", 0.03);
+  same_time(
+      "    f: {from: a, to: b, pattern: incast, send: 1, transport: ud, size: 512 B, messages: 400}\n"
+      "    g: {from: b, to: a, pattern: outcast, write: 1, transport: uc, messages: 400}\n",
+      "", 0.03);
+}
+
+TEST_F(Replay, meets_translation_and_memory_of_devices) {
+  same_time(
+      "    f: {from: a, to: b, pattern: incast, read: 1, write: 1, memory: gpu, messages: 200}\n"
+      "    g: {from: b, to: a, pattern: outcast, write: 1, memory: device, regions: 2, messages: 200}\n",
+      "node*: {peer0: {kind: gpu}, hca.device_memory.size: 1 MiB, iommu.enabled: true, hca.atc.enabled: true}\n", 0.03);
+}
+
+TEST_F(Replay, is_a_load_for_a_sweep) {
+  write("t.yaml",
+        "testbench: traffic\npreset: generic_100g\ntopology: switch\ntraffic:\n  groups: {a: 0, b: 1}\n  flows:\n"
+        "    f: {from: a, to: b, write: 1, size: 64 KiB, messages: 100}\n  measure: never\n  warm_up: 0 ps\n");
+  ASSERT_EQ(hcasim("run t.yaml --no-trace -o recorded --record-traffic t.traffic").status, 0);
+  write("s.yaml",
+        "study: s\nbase: {testbench: traffic, preset: generic_100g, topology: switch, traffic: {replay: t.traffic}}\n"
+        "axes:\n  rate: {knob: link.rate, values: [50 Gb/s, 100 Gb/s]}\nmetrics:\n  time: {figure: completion_time}\n");
+  const outcome sweep = hcasim("sweep s.yaml -o swept -j 1");
+  ASSERT_EQ(sweep.status, 0) << sweep.text;
+  const outcome rows = run_program("sqlite3", "swept/results.sqlite 'SELECT min(time) * 1.8 < max(time) FROM results'");
+  if (rows.status == 0) EXPECT_EQ(rows.text.substr(0, 1), "1") << rows.text;
+}
+
+TEST_F(Replay, bad_input_is_refused_with_place_and_mend) {
+  const auto refused = [](const std::string& arguments, const std::string& part) {
+    const outcome o = hcasim("run traffic --no-trace -o bad " + arguments);
+    EXPECT_EQ(o.status, 2) << o.text;
+    EXPECT_NE(o.text.find(part), std::string::npos) << o.text;
+  };
+  refused("--set traffic.replay=missing", "No such file");
+  refused("--set traffic.replay=.", "is a folder");
+  write("old", "hcasim traffic 0\n");
+  refused("--set traffic.replay=old", "old:1: version '0' is unknown");
+  write("cut", "hcasim traffic 1\nnodes 2\npost 0 0");
+  refused("--set traffic.replay=cut", "cut:3: the line is cut off");
+  write("five", "hcasim traffic 1\nnodes 5\n");
+  refused("--set traffic.replay=five --set nodes=2", "needs 5 hosts, and there are 2; write nodes: 5");
+  refused("--set traffic.replay_times=original", "has no effect without replay");
+  refused("--set traffic.replay=cut --set 'traffic.measure=1 ms'", "say nothing of a recorded traffic");
+  const outcome o = hcasim("run ping --no-trace -o bad --record-traffic missing/file");
+  EXPECT_EQ(o.status, 2) << o.text;
+}
+
+TEST_F(Replay, a_program_under_exec_is_recorded) {
+  if (run_program("which", "ibv_rc_pingpong").status != 0) GTEST_SKIP() << "no ibv_rc_pingpong";
+  const outcome o = hcasim(
+      "exec --no-trace -o recorded --record-traffic p.traffic -- ibv_rc_pingpong -n 200 -- "
+      "ibv_rc_pingpong -n 200 node0");
+  ASSERT_EQ(o.status, 0) << o.text;
+  const outcome again = hcasim("run traffic --set traffic.replay=p.traffic --no-trace -o again");
+  ASSERT_EQ(again.status, 0) << again.text;
+  const double before = figure("again", "recorded_time");
+  EXPECT_NEAR(figure("again", "completion_time"), before, 0.03 * before);
+}
+
+}  // namespace
+}  // namespace hcasim

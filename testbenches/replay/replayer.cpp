@@ -1,0 +1,357 @@
+#include "testbenches/replay/replayer.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "testbenches/kit/world.h"
+
+namespace hcasim::replay {
+namespace {
+
+using namespace kit;  // NOLINT(google-build-using-namespace): verbs
+
+constexpr std::size_t poll_size = 16;
+constexpr ps turn = 20_us;        // of a thread that shares a CQ with others
+constexpr ps patience = 1000_ms;  // likewise, in all
+constexpr int most_cqes = 1 << 22;
+constexpr std::uint64_t most_inline = 64_KiB;
+
+std::size_t leading_receives(const trace_thread& t) {
+  const auto other =
+      std::find_if(t.steps.begin(), t.steps.end(), [](const trace_step& s) { return s.kind != step_kind::receive; });
+  return static_cast<std::size_t>(other - t.steps.begin());
+}
+
+qp_options options_of(const trace_qp& q) {
+  qp_options o;
+  o.type = q.type;
+  o.mtu = q.mtu;
+  o.timeout = q.timeout;
+  o.retry = q.retry;
+  o.rnr_retry = q.rnr_retry;
+  o.rnr_timer = q.rnr_timer;
+  o.read_depth = std::max<std::uint8_t>(q.reads, 1);
+  return o;
+}
+
+}  // namespace
+
+void gate::arrive(cpu& c) {
+  c.sync();
+  if (++here_ == expected_) {
+    open_.notify(sc_core::SC_ZERO_TIME);
+    return;
+  }
+  while (here_ < expected_) sc_core::wait(open_);
+}
+
+replayer::replayer(hcasim::system& s, trace t, replay_options o, std::vector<std::optional<std::size_t>> gpus,
+                   measured_parts parts)
+    : system_(s),
+      trace_(std::move(t)),
+      o_(o),
+      gpus_(std::move(gpus)),
+      parts_(std::move(parts)),
+      regions_(trace_.regions.size()),
+      queues_(trace_.queues.size()),
+      shared_(trace_.shared.size()),
+      qps_(trace_.qps.size()),
+      plays_(trace_.threads.size()),
+      inline_data_(trace_.nodes),
+      by_qpn_(trace_.nodes),
+      running_(trace_.nodes),
+      payload_(trace_.nodes),
+      posts_(trace_.nodes),
+      waited_(trace_.nodes) {
+  for (gate* g : {&all_made_, &all_connected_, &all_ready_, &all_ended_}) g->expect(trace_.nodes);
+  add_threads();
+  if (recorded_first_post_ == never) recorded_first_post_ = 0_ps;
+}
+
+void replayer::add_threads() {
+  for (std::size_t i = 0; i < trace_.threads.size(); ++i) {
+    const trace_thread& t = trace_.threads[i];
+    if (t.steps.empty()) continue;
+    ++running_[t.node];
+    all_ready_.expect(1);
+    std::vector<std::uint32_t> polled;
+    for (const trace_step& s : t.steps) {
+      if (s.kind == step_kind::done) polled.push_back(s.object);
+      if (s.kind == step_kind::post) recorded_first_post_ = std::min(recorded_first_post_, s.at);
+    }
+    std::sort(polled.begin(), polled.end());
+    polled.erase(std::unique(polled.begin(), polled.end()), polled.end());
+    for (const std::uint32_t q : polled) ++queues_[q].users;
+    if (const std::size_t first = leading_receives(t); first < t.steps.size()) origin_ = std::min(origin_, t.steps[first].at);
+  }
+}
+
+void replayer::start() {
+  for (std::uint32_t i = 0; i < trace_.nodes; ++i)
+    start_program(system_, i, "replay", [this, i](cpu& c, node& n) { run_node(i, c, n); });
+}
+
+void replayer::make_queue(trace_queue& q, queue_state& s, process_context& p) const {
+  if (q.events) s.channel = made(ibv_create_comp_channel(p.c, p.context));
+  s.cq = made(ibv_create_cq(p.c, p.context, std::clamp<int>(static_cast<int>(q.entries), 1, most_cqes), nullptr, s.channel, 0));
+}
+
+void replayer::make_qp(std::size_t i, process_context& p) {
+  const trace_qp& q = trace_.qps[i];
+  ibv_qp_init_attr init{};
+  init.send_cq = queues_[q.send_queue].cq;
+  init.recv_cq = queues_[q.receive_queue].cq;
+  init.srq = q.shared == nothing ? nullptr : shared_[q.shared];
+  init.cap = q.cap;
+  init.qp_type = q.type;
+  qps_[i].qp = made(ibv_create_qp(p.c, p.pd, &init));
+  qps_[i].at = p.address_of(qps_[i].qp);
+  by_qpn_[q.node][qps_[i].qp->qp_num] = i;
+}
+
+void replayer::make_objects(std::uint32_t number, process_context& p, traffic::flow_memory& memory) {
+  inline_data_[number] = p.memory.allocate(most_inline);
+  for (std::size_t i = 0; i < regions_.size(); ++i) {
+    const trace_region& r = trace_.regions[i];
+    if (r.node != number || r.bytes == 0) continue;
+    const std::uint64_t offset = r.memory == traffic::memory_kind::device ? 0 : r.offset;
+    const traffic::memory_piece m = memory.allocate(p, r.memory, r.bytes + offset, page_policy::scattered);
+    regions_[i] = {traffic::address_in(m, offset, offset),
+                   made(traffic::flow_memory::enter(p.c, p.pd, m, offset, r.bytes, all_rights))};
+  }
+  for (std::size_t i = 0; i < queues_.size(); ++i) {
+    if (trace_.queues[i].node == number && trace_.queues[i].entries != 0) make_queue(trace_.queues[i], queues_[i], p);
+  }
+  for (std::size_t i = 0; i < shared_.size(); ++i) {
+    const trace_shared& s = trace_.shared[i];
+    ibv_srq_init_attr init{nullptr, {s.receives, std::max(s.segments, 1U), 0}};
+    if (s.node == number && s.receives != 0) shared_[i] = made(ibv_create_srq(p.c, p.pd, &init));
+  }
+  for (std::size_t i = 0; i < qps_.size(); ++i) {
+    if (trace_.qps[i].node == number && trace_.queues.size() > trace_.qps[i].send_queue && queues_[trace_.qps[i].send_queue].cq)
+      make_qp(i, p);
+  }
+}
+
+void replayer::connect(std::uint32_t number, process_context& p) {
+  for (std::size_t i = 0; i < qps_.size(); ++i) {
+    const trace_qp& q = trace_.qps[i];
+    if (q.node != number || !qps_[i].qp) continue;
+    p.must_connect(qps_[i].qp, q.type == IBV_QPT_UD ? address{} : qps_[q.peer].at, options_of(q));
+  }
+  for (const trace_thread& t : trace_.threads) {
+    if (t.node != number) continue;
+    for (const trace_step& s : t.steps) {
+      if (s.kind != step_kind::post || trace_.qps[s.object].type != IBV_QPT_UD) continue;
+      ibv_ah*& way = ways_[{number, trace_.qps[s.remote].node}];
+      ibv_ah_attr to{qps_[s.remote].at.lid, 0, 1};
+      if (!way) way = made(ibv_create_ah(p.c, p.pd, &to));
+    }
+  }
+}
+
+void replayer::run_node(std::uint32_t number, cpu& c, node& n) {
+  traffic::flow_memory memory(n, gpus_[number]);
+  process_context p(c, n);
+  make_objects(number, p, memory);
+  all_made_.arrive(c);
+  connect(number, p);
+  all_connected_.arrive(c);
+  for (std::size_t i = 0; i < trace_.threads.size(); ++i) {
+    if (trace_.threads[i].node != number || trace_.threads[i].steps.empty()) continue;
+    n.host.run(fmt::format("thread{}", i), [this, i](cpu& own) { run_thread(i, own); });
+  }
+  all_ready_.arrive(c);
+  if (number == 0) parts_.begin(c);
+  while (running_[number] != 0) sc_core::wait(thread_ended_);
+  all_ended_.arrive(c);
+  if (number == 0) parts_.end(c);
+  p.close();
+  memory.leave(c);
+  ++finished_;
+}
+
+void replayer::run_thread(std::size_t number, cpu& c) {
+  const trace_thread& t = trace_.threads[number];
+  play& p = plays_[number];
+  bool ok = true;
+  for (const std::size_t first = leading_receives(t); ok && p.next < first; ++p.next) ok = receive(t.steps[p.next], t.node, c);
+  all_ready_.arrive(c);
+  begin_ = std::min(begin_, c.time());
+  if (ok) play_steps(number, c);
+  p.ended = p.next == t.steps.size();
+  c.sync();
+  last_ = std::max(last_, c.time());
+  --running_[t.node];
+  thread_ended_.notify(sc_core::SC_ZERO_TIME);
+}
+
+// Spends the thread's own time before a step, or waits for the step's time.
+void replayer::spend_own_time(const trace_step& s, bool first, cpu& c) const {
+  if (o_.times == replay_times::original) {
+    const ps due = begin_ + (s.at - origin_);
+    if (s.kind != step_kind::done && due > c.time()) c.spend(due - c.time());
+    return;
+  }
+  if (o_.own == own_time::kept) c.spend(first ? s.at - origin_ : s.gap);
+}
+
+void replayer::play_steps(std::size_t number, cpu& c) {
+  const trace_thread& t = trace_.threads[number];
+  play& p = plays_[number];
+  bool first = true;
+  while (p.next < t.steps.size()) {
+    const trace_step& s = t.steps[p.next];
+    spend_own_time(s, std::exchange(first, false), c);
+    bool ok = true;
+    switch (s.kind) {
+      case step_kind::post:
+        ok = post(number, c);
+        break;
+      case step_kind::receive:
+        ok = receive(s, t.node, c);
+        break;
+      case step_kind::done:
+        ok = done(number, s, c);
+        break;
+    }
+    if (!ok) return;
+    ++p.next;
+  }
+}
+
+void replayer::add_places(const trace_step& s, std::uint32_t node, std::vector<ibv_sge>& places) const {
+  for (std::uint32_t i = s.first; i < s.first + s.count; ++i) {
+    const trace_piece& piece = trace_.pieces[i];
+    if (piece.region == nothing) {
+      places.push_back({inline_data_[node], piece.length, 0});
+    } else {
+      const region_state& r = regions_[piece.region];
+      places.push_back({r.address + piece.offset, piece.length, r.mr->lkey});
+    }
+  }
+}
+
+void replayer::request(const trace_step& s, ibv_send_wr& wr, std::vector<ibv_sge>& places, std::uint32_t node) {
+  const trace_qp& q = trace_.qps[s.object];
+  wr = {};
+  wr.wr_id = s.line;
+  wr.opcode = s.opcode;
+  wr.send_flags = s.flags;
+  add_places(s, node, places);
+  for (const ibv_sge& place : places) payload_[node] += place.length;
+  ++posts_[node];
+  if (q.type == IBV_QPT_UD) {
+    wr.wr.ud = {ways_.at({node, trace_.qps[s.remote].node}), qps_[s.remote].at.qpn, qp_options{}.qkey};
+  } else if (s.opcode == IBV_WR_ATOMIC_CMP_AND_SWP || s.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+    wr.wr.atomic = {regions_[s.remote].address + s.remote_offset, 1, 2, regions_[s.remote].mr->rkey};
+  } else if (s.remote != nothing) {
+    wr.wr.rdma = {regions_[s.remote].address + s.remote_offset, regions_[s.remote].mr->rkey};
+  }
+}
+
+// Posts the next request, and all others of the same post.
+bool replayer::post(std::size_t number, cpu& c) {
+  const trace_thread& t = trace_.threads[number];
+  play& p = plays_[number];
+  const std::size_t begin = p.next;
+  while (t.steps[p.next].more && p.next + 1 < t.steps.size()) ++p.next;
+  const std::size_t count = p.next - begin + 1;
+  std::vector<ibv_send_wr> requests(count);
+  std::vector<std::vector<ibv_sge>> places(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    request(t.steps[begin + i], requests[i], places[i], t.node);
+    requests[i].sg_list = places[i].data();
+    requests[i].num_sge = static_cast<int>(places[i].size());
+    if (i != 0) requests[i - 1].next = &requests[i];
+  }
+  const trace_step& first = t.steps[begin];
+  first_post_ = std::min(first_post_, c.time());
+  ibv_send_wr* bad = nullptr;
+  const int error = ibv_post_send(c, qps_[first.object].qp, requests.data(), &bad);
+  return error == 0 || fail(first, fmt::format("the post is refused: {}", std::strerror(error)));
+}
+
+bool replayer::receive(const trace_step& s, std::uint32_t node, cpu& c) {
+  std::vector<ibv_sge> places;
+  add_places(s, node, places);
+  const int error = s.to_shared ? post_receive(c, shared_[s.object], s.line, std::move(places))
+                                : post_receive(c, qps_[s.object].qp, s.line, std::move(places));
+  return error == 0 || fail(s, fmt::format("the receive is refused: {}", std::strerror(error)));
+}
+
+// Takes the completions of a step, if all of them are there.
+bool replayer::claim(const trace_step& s) {
+  const auto count_of = [this](const trace_completions& k) -> std::uint32_t& {
+    return k.receives ? qps_[k.qp].receives_done : qps_[k.qp].sends_done;
+  };
+  const auto begin = trace_.completions.begin() + s.first;
+  if (!std::all_of(begin, begin + s.count, [&](const auto& k) { return count_of(k) >= k.count; })) return false;
+  std::for_each(begin, begin + s.count, [&](const auto& k) { count_of(k) -= k.count; });
+  return true;
+}
+
+int replayer::poll(const trace_step& s, std::uint32_t node, cpu& c) {
+  std::array<ibv_wc, poll_size> completions{};
+  const int got = ibv_poll_cq(c, queues_[s.object].cq, static_cast<int>(completions.size()), completions.data());
+  for (int i = 0; i < got; ++i) {
+    const ibv_wc& wc = completions[static_cast<std::size_t>(i)];
+    if (wc.status != IBV_WC_SUCCESS) {
+      (void)fail(s, fmt::format("the request of line {} fails: {}", wc.wr_id, ibv_wc_status_str(wc.status)));
+      return -1;
+    }
+    qp_state& q = qps_[by_qpn_[node].at(wc.qp_num)];
+    ++(wc.opcode & IBV_WC_RECV ? q.receives_done : q.sends_done);
+  }
+  return got;
+}
+
+bool replayer::wait(const trace_step& s, cpu& c) {
+  queue_state& q = queues_[s.object];
+  if (!s.events || q.users > 1) return wait_cq(c, q.cq, q.users > 1 ? turn : never) || q.users > 1;
+  if (!std::exchange(q.armed, true)) return ibv_req_notify_cq(c, q.cq, 0) == 0;
+  ibv_cq* from = nullptr;
+  void* context = nullptr;
+  if (ibv_get_cq_event(c, q.channel, &from, &context) != 0) return false;
+  ibv_ack_cq_events(from, 1);
+  q.armed = false;
+  return true;
+}
+
+bool replayer::done(std::size_t number, const trace_step& s, cpu& c) {
+  const std::uint32_t node = trace_.threads[number].node;
+  const ps begin = c.time();
+  while (!claim(s)) {
+    const int got = poll(s, node, c);
+    if (got < 0) return fail(s, "the queue cannot be polled");
+    if (got != 0 || claim(s)) {
+      if (got == 0) break;
+      continue;
+    }
+    if (!wait(s, c)) return fail(s, "the queue cannot be waited for");
+    if (queues_[s.object].users > 1 && c.time() - begin > patience)
+      return fail(s, fmt::format("the completions did not come within {} ms", patience / 1_ms));
+  }
+  waited_[node] += c.time() - begin;
+  return true;
+}
+
+bool replayer::fail(const trace_step& s, const std::string& why) {
+  if (failure_.empty()) failure_ = fmt::format("{}:{}: {}", trace_.name, s.line, why);
+  return false;
+}
+
+std::vector<std::uint32_t> replayer::waiting_lines() const {
+  std::vector<std::uint32_t> lines;
+  for (std::size_t i = 0; i < plays_.size(); ++i) {
+    const auto& steps = trace_.threads[i].steps;
+    if (!plays_[i].ended && plays_[i].next < steps.size()) lines.push_back(begin_ == never ? 0 : steps[plays_[i].next].line);
+  }
+  return lines;
+}
+
+}  // namespace hcasim::replay

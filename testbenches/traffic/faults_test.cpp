@@ -1,0 +1,68 @@
+// Traffic where other features meet: memory of GPUs with faults, phases with hosts that are lost, a run always ends with a
+// report.
+#include <fstream>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "testbenches/program/places/places.h"
+#include "testbenches/program/testing/run_program.h"
+
+namespace hcasim {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TrafficFaults : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    fs::create_directories(folder_);
+    fs::current_path(folder_);
+  }
+  void TearDown() override {
+    fs::current_path("/");
+    fs::remove_all(folder_);
+  }
+  static outcome run(const std::string& machine, const std::string& fault, const std::string& traffic) {
+    std::ofstream("t.yaml") << "testbench: traffic\npreset: generic_100g\ntopology: switch\n"
+                            << machine << "faults:\n  - {" << fault << "}\ntraffic:\n"
+                            << traffic << "  measure: never\n  warm_up: 0 ps\n";
+    return run_program(places::program, "run t.yaml --no-trace --force -o out");
+  }
+  static void fails_with(const outcome& o, const std::string& part) {
+    EXPECT_EQ(o.status, 1) << o.text;
+    EXPECT_NE(o.text.find(part), std::string::npos) << o.text;
+    EXPECT_TRUE(fs::exists("out/result.json"));
+  }
+
+ private:
+  fs::path folder_ = fs::temp_directory_path() / fmt::format("hcasim_traffic_faults_{}", ::getpid());
+};
+
+TEST_F(TrafficFaults, memory_of_a_gpu_meets_faults_and_resets) {
+  const std::string gpus = "node*: {peer0: {kind: gpu}}\n";
+  const std::string flow =
+      "  groups: {a: 0, b: 1}\n  flows:\n"
+      "    w: {from: a, to: b, write: 1, read: 1, memory: gpu, source_memory: gpu, messages: 600}\n";
+  fails_with(run(gpus, "at: 200 us, where: node1.pcie, what: poisoned_read", flow), "flow w: a message failed");
+  fails_with(run(gpus, "at: 200 us, where: node1.pcie, what: function_reset", flow), "transport retry counter exceeded");
+  fails_with(run(gpus, "at: 200 us, where: node1.pcie, what: surprise_removal", flow), "transport retry counter exceeded");
+  const outcome corrected = run(gpus, "at: 200 us, where: node1.pcie, what: receiver_error", flow);
+  EXPECT_EQ(corrected.status, 0) << corrected.text;
+}
+
+// The host is lost in the first phase, between the phases (no message is under way to it), or in the second.
+TEST_F(TrafficFaults, a_host_lost_between_phases_fails_the_run) {
+  const std::string flows =
+      "  groups: {root: 0, all: 1-3}\n  flows:\n"
+      "    scatter: {from: root, to: all, pattern: outcast, write: 1, messages: 300}\n"
+      "    gather: {from: all, to: root, pattern: incast, read: 1, messages: 300, phase: 2, start: 400 us}\n";
+  for (const int at : {200, 500, 760}) {
+    for (const char* what : {"function_reset", "surprise_removal"}) {
+      fails_with(run("", fmt::format("at: {} us, where: node1.pcie, what: {}", at, what), flows), "failed: flow ");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hcasim
