@@ -50,6 +50,7 @@ void add_listing_commands(command_list& to);  // list, params, faults
 void add_run_commands(command_list& to);      // run, exec, gateway
 void add_sweep_command(command_list& to);     // sweep
 void add_validate_command(command_list& to);  // validate
+void add_fit_command(command_list& to);       // fit
 void add_result_commands(command_list& to);   // report, diff, trace
 void add_new_unit_command(command_list& to);  // new-unit
 void add_mutate_command(command_list& to);    // mutate

@@ -14,12 +14,12 @@
 namespace hcasim {
 namespace fs = std::filesystem;
 
-void replay::add(const experiment& e, compared_series& s) {
+void replay::add(const experiment& e, compared_series& s, const knob_values& knobs) {
   std::vector<const published_point*> points;
   for (const compared_point& p : s.points) points.push_back(p.published);
   const fs::path file = folder_ / fmt::format("{}_{}.yaml", e.name(), studies_.size() + 1);
   std::ofstream out(file);
-  out << e.study_text(*s.replay, points, preset_);
+  out << e.study_text(*s.replay, points, preset_, knobs);
   out.close();
   if (!out) throw input_error(fmt::format("cannot write '{}'; choose another folder with -o", file.string()));
   const double factor = find_unit(s.replay->unit)->factor;
