@@ -195,6 +195,7 @@ chosen choose_any(std::string_view kind, const std::string& unit_name, const imp
   if (inside && c.make && !c.make(0)->instrumented())
     throw std::invalid_argument(unit_name + ".rtl: its design was built without waveforms and coverage (INSTRUMENTED)");
   if (!how.trace.empty()) c.options.trace = wave_in(how.trace, unit_name);
+  if (!how.coverage.empty()) c.options.coverage = file_in(how.coverage, unit_name, ".dat");
   return c;
 }
 
@@ -209,10 +210,6 @@ std::vector<std::string> knob_texts(const std::function<void(knob_visitor&)>& vi
   text_visitor v;
   visit(v);
   return std::move(v.texts);
-}
-
-void write_coverage(design& of, const rtl_knobs& how, const std::string& unit_name) {
-  if (!how.coverage.empty()) of.write_coverage(file_in(how.coverage, unit_name, ".dat"));
 }
 
 }  // namespace hcasim::rtl

@@ -43,7 +43,4 @@ std::vector<std::string> knobs_of(Config config) {
   return knob_texts([&config](knob_visitor& k) { config.knobs(k); });
 }
 
-// Writes the coverage at the end of a run, if requested.
-void write_coverage(design& of, const rtl_knobs& how, const std::string& unit_name);
-
 }  // namespace hcasim::rtl

@@ -57,7 +57,9 @@ shell::shell(const sc_core::sc_module_name& name, const clock_domain& clock, des
   }
 }
 
-shell::~shell() = default;
+shell::~shell() {
+  if (!options_.coverage.empty()) design_->write_coverage(options_.coverage);
+}
 
 std::string shell::way() const {
   if (steps_) return "step by step";

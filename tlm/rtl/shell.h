@@ -43,6 +43,7 @@ struct shell_options {
   bool steps = true;           // take the design step by step, if it can be (rtl::design::steps)
   std::string trace;           // VCD file; needs an instrumented design
   ps trace_from{0};
+  std::string coverage;  // file for the lines and toggles, at the end; needs an instrumented design
 };
 
 // Returns the stalls of a stream.

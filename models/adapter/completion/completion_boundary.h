@@ -16,6 +16,9 @@
 namespace hcasim {
 
 struct completion_boundary {
+  // Makes a unit with sockets of its own. `reporters`: as many sockets `reports` there are.
+  using maker = completion_boundary (*)(const char* name, const completion_config&, const clock_domain&, unsigned reporters);
+
   std::unique_ptr<unit> made;
   std::deque<target_socket<report>>& reports;
   target_socket<doorbell_ring>& bells;
@@ -32,8 +35,6 @@ struct completion_boundary {
     return {std::move(u), its.reports, its.bells, its.control, its.msix, its.cqc, its.walker, its.dma};
   }
 };
-// `reporters`: as many sockets `reports` there are.
-using completion_maker = completion_boundary (*)(const char* name, const completion_config&, const clock_domain&,
-                                                 unsigned reporters);
+using completion_maker = completion_boundary::maker;
 
 }  // namespace hcasim

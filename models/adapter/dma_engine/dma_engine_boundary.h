@@ -14,6 +14,11 @@
 namespace hcasim {
 
 struct dma_engine_boundary {
+  // Makes a unit with sockets of its own. `clients`: number of sockets `in`. `requester`: bus, device and function of its
+  // bursts. `guard`: checks reads of ICM.
+  using maker = dma_engine_boundary (*)(const char* name, const dma_engine_config&, const clock_domain&, unsigned clients,
+                                        std::uint16_t requester, const icm_guard& guard);
+
   std::unique_ptr<unit> made;
   std::deque<target_socket<dma_request>>& in;
   target_socket<icm_area, sc_core::SC_ZERO_OR_MORE_BOUND>& areas;
@@ -27,8 +32,6 @@ struct dma_engine_boundary {
     return {std::move(u), its.in, its.areas, its.pcie, its.local};
   }
 };
-// `clients`: number of sockets `in`. `requester`: bus, device and function of its bursts. `guard`: checks reads of ICM.
-using dma_engine_maker = dma_engine_boundary (*)(const char* name, const dma_engine_config&, const clock_domain&,
-                                                 unsigned clients, std::uint16_t requester, const icm_guard& guard);
+using dma_engine_maker = dma_engine_boundary::maker;
 
 }  // namespace hcasim

@@ -1,32 +1,29 @@
 #include "models/adapter/hca/hca.h"
 
+#include <algorithm>
 #include <bit>
+#include <map>
 #include <stdexcept>
+#include <string_view>
 
 namespace hcasim {
 namespace {
 
-// Numbers of a shared unit's target sockets, by client.
-namespace dma_client {
-enum : unsigned { send_queue, requester, responder, completion, doorbell, command_unit, walker, qpc, cqc, mrc, extent, count };
-}
-namespace qpc_client {
-enum : unsigned { doorbell, send_queue, requester, responder, command_unit, window_unit, count };
-}
-namespace walker_client {
-enum : unsigned { send_queue, requester, responder, completion, command_unit, window_unit, count };
-}
-namespace report_client {
-enum : unsigned { requester, responder, command_unit, send_queue, count };
-}
-namespace port_client {
-enum : unsigned { requester, responder, count };
-}
-namespace context_client {
-enum : unsigned { user, command_unit, count };
-}
-namespace protection_client {  // of MRCs and extents
-enum : unsigned { key_check, command_unit, window_unit, count };
+// Sockets that are shared by clients, once for each of them.
+// NOLINTBEGIN(cppcoreguidelines-macro-usage): a row is both a name and a binding
+constexpr std::string_view shared[] = {
+#define HCASIM_NET(initiator, target)
+#define HCASIM_CLIENT(initiator, targets) #targets,
+#define HCASIM_BRIDGED(initiator, bridge, targets) #targets,
+#include "models/adapter/hca/netlist.def"
+};
+// NOLINTEND(cppcoreguidelines-macro-usage)
+
+// Returns how many clients the netlist gives to a shared unit.
+consteval unsigned clients(std::string_view targets) {
+  const auto found = std::ranges::count(shared, targets);
+  if (found == 0) throw std::invalid_argument("no row of the netlist");
+  return static_cast<unsigned>(found);
 }
 
 std::uint16_t lid_of(const hca_config& c) {
@@ -83,104 +80,50 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
       responder("responder", config.responder, clock_, packets, lid_of(config), config.processing_units.units != 0),
       key_check(*this, "key_check", config.key_check, clock_),
       window_unit("window_unit", config.window_unit, clock_, config.key_check.window_type2),
-      page_walker(*this, "page_walker", config.page_walker, clock_, walker_client::count, cells_of(config, icm_entry::pte)),
-      walker_dma_bridge(*this, "walker_dma_bridge", config.walker_dma_bridge, clock_),
-      dma_engine(*this, "dma_engine", config.dma_engine, clock_, dma_client::count, HCA_REQUESTER,
+      page_walker(*this, "page_walker", config.page_walker, clock_, clients("page_walker.in"),
+                  cells_of(config, icm_entry::pte)),
+      walker_dma_bridge(config.walker_dma_bridge.implementation.name == "none"
+                            ? nullptr
+                            : std::make_unique<memory_port_unit>(*this, "walker_dma_bridge", config.walker_dma_bridge, clock_)),
+      dma_engine(*this, "dma_engine", config.dma_engine, clock_, clients("dma_engine.in"), std::uint16_t{HCA_REQUESTER},
                  icm_guard(config.icm, mtu_shift_of(config))),
       device_memory("device_memory", config.device_memory, clock_),
-      completion(*this, "completion", config.completion, clock_, report_client::count),
+      completion(*this, "completion", config.completion, clock_, clients("completion.reports")),
       command_unit("command_unit", config.command_unit, limits_of(config)),
-      port("port", config.port, clock_, port_client::count, packets),
-      qpc_cache(*this, "qpc_cache", config.qpc_cache, clock_, sizeof(hca_qpc), qpc_client::count,
+      port("port", config.port, clock_, clients("port.egress"), packets),
+      qpc_cache(*this, "qpc_cache", config.qpc_cache, clock_, std::uint32_t{sizeof(hca_qpc)}, clients("qpc_cache.in"),
                 cells_of(config, icm_entry::qpc)),
-      cqc_cache(*this, "cqc_cache", config.cqc_cache, clock_, sizeof(hca_cqc), context_client::count,
+      cqc_cache(*this, "cqc_cache", config.cqc_cache, clock_, std::uint32_t{sizeof(hca_cqc)}, clients("cqc_cache.in"),
                 cells_of(config, icm_entry::cqc)),
-      mrc_cache(*this, "mrc_cache", config.mrc_cache, clock_, sizeof(hca_mrc), protection_client::count,
+      mrc_cache(*this, "mrc_cache", config.mrc_cache, clock_, std::uint32_t{sizeof(hca_mrc)}, clients("mrc_cache.in"),
                 cells_of(config, icm_entry::mrc)),
-      extent_cache(*this, "extent_cache", config.extent_cache, clock_, sizeof(hca_extent) * HCA_EXTENTS_PER_LINE,
-                   protection_client::count, cells_of(config, icm_entry::extent)) {
+      extent_cache(*this, "extent_cache", config.extent_cache, clock_, std::uint32_t{sizeof(hca_extent) * HCA_EXTENTS_PER_LINE},
+                   clients("extent_cache.in"), cells_of(config, icm_entry::extent)) {
   if (config.atc.enabled) atc = &add<hcasim::atc>("atc", config.atc, clock_, HCA_REQUESTER, config.icm.check);
   if (config.processing_units.units != 0) {
     processing_units = &add<hcasim::processing_units>("processing_units", config.processing_units, clock_);
-    requester.steps.bind(processing_units->requester);
-    responder.steps.bind(processing_units->responder);
   }
-  doorbell.send.bind(send_queue.bells);
-  doorbell.receive.bind(responder.bells);
-  doorbell.completion.bind(completion.bells);
-  doorbell.command.bind(command_unit.registers);
-  doorbell.msix.bind(completion.msix);
-  doorbell.device_memory.bind(device_memory.window);
-  doorbell.qpc.bind(qpc_cache.in[qpc_client::doorbell]);
-  doorbell.dma.bind(dma_engine.in[dma_client::doorbell]);
+  bind();
+}
 
-  send_queue.qpc.bind(qpc_cache.in[qpc_client::send_queue]);
-  send_queue.walker.bind(page_walker.in[walker_client::send_queue]);
-  send_queue.dma.bind(dma_engine.in[dma_client::send_queue]);
-  send_queue.work.bind(requester.work);
-  send_queue.windows.bind(window_unit.local);
-  send_queue.reports.bind(completion.reports[report_client::send_queue]);
-
-  requester.qpc.bind(qpc_cache.in[qpc_client::requester]);
-  requester.keys.bind(key_check.local);
-  requester.walker.bind(page_walker.in[walker_client::requester]);
-  requester.dma.bind(dma_engine.in[dma_client::requester]);
-  requester.reports.bind(completion.reports[report_client::requester]);
-  requester.egress.bind(port.egress[port_client::requester]);
-  requester.peer_out.bind(responder.peer);
-  requester.queue_out.bind(send_queue.peer);
-  requester.refetch.bind(send_queue.again);
-
-  responder.qpc.bind(qpc_cache.in[qpc_client::responder]);
-  responder.keys.bind(key_check.remote);
-  responder.walker.bind(page_walker.in[walker_client::responder]);
-  responder.dma.bind(dma_engine.in[dma_client::responder]);
-  responder.windows.bind(window_unit.remote);
-  responder.reports.bind(completion.reports[report_client::responder]);
-  responder.egress.bind(port.egress[port_client::responder]);
-  responder.peer_out.bind(requester.peer);
-
-  key_check.mrc.bind(mrc_cache.in[protection_client::key_check]);
-  key_check.extent.bind(extent_cache.in[protection_client::key_check]);
-
-  window_unit.mrc.bind(mrc_cache.in[protection_client::window_unit]);
-  window_unit.extent.bind(extent_cache.in[protection_client::window_unit]);
-  window_unit.qpc.bind(qpc_cache.in[qpc_client::window_unit]);
-  window_unit.keys.bind(key_check.windows);
-  window_unit.walker.bind(page_walker.in[walker_client::window_unit]);
-
-  dma_engine.local.bind(device_memory.dma);
-  walker_dma_bridge.put_between(page_walker.dma, dma_engine.in[dma_client::walker]);
-
-  completion.cqc.bind(cqc_cache.in[context_client::user]);
-  completion.walker.bind(page_walker.in[walker_client::completion]);
-  completion.dma.bind(dma_engine.in[dma_client::completion]);
-
-  command_unit.dma.bind(dma_engine.in[dma_client::command_unit]);
-  command_unit.icm.bind(dma_engine.areas);
-  command_unit.qpc.bind(qpc_cache.in[qpc_client::command_unit]);
-  command_unit.cqc.bind(cqc_cache.in[context_client::command_unit]);
-  command_unit.mrc.bind(mrc_cache.in[protection_client::command_unit]);
-  command_unit.extent.bind(extent_cache.in[protection_client::command_unit]);
-  command_unit.keys.bind(key_check.control);
-  command_unit.windows.bind(window_unit.control);
-  command_unit.walker.bind(page_walker.in[walker_client::command_unit]);
-  command_unit.doorbell.bind(doorbell.control);
-  command_unit.send_queue.bind(send_queue.control);
-  command_unit.requester.bind(requester.control);
-  command_unit.responder.bind(responder.control);
-  command_unit.completion.bind(completion.control);
-  command_unit.requester_pages.bind(requester.pages);
-  command_unit.responder_pages.bind(responder.pages);
-  command_unit.reports.bind(completion.reports[report_client::command_unit]);
-
-  qpc_cache.dma.bind(dma_engine.in[dma_client::qpc]);
-  cqc_cache.dma.bind(dma_engine.in[dma_client::cqc]);
-  mrc_cache.dma.bind(dma_engine.in[dma_client::mrc]);
-  extent_cache.dma.bind(dma_engine.in[dma_client::extent]);
-
-  port.requester.bind(requester.packets);
-  port.responder.bind(responder.packets);
+void hca::bind() {
+  std::map<const void*, std::size_t> taken;
+  const auto next = [&taken](auto& targets) -> auto& {
+    return targets.at(taken[&targets]++);
+  };
+  const auto bridged = [](auto& initiator, auto& bridge, auto& target) {
+    if (!bridge) return initiator.bind(target);
+    initiator.bind(bridge->in);
+    bridge->dma.bind(target);
+  };
+// NOLINTBEGIN(cppcoreguidelines-macro-usage): a row is both a name and a binding
+#define HCASIM_NET(initiator, target) (initiator).bind(target);
+#define HCASIM_CLIENT(initiator, targets) (initiator).bind(next(targets));
+#define HCASIM_BRIDGED(initiator, bridge, targets) bridged(initiator, bridge, next(targets));
+#define HCASIM_OPTIONAL(initiator, unit, target) \
+  if (unit) (initiator).bind((unit)->target);
+#include "models/adapter/hca/netlist.def"
+  // NOLINTEND(cppcoreguidelines-macro-usage)
 }
 
 void hca::reset() {

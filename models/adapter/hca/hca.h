@@ -7,17 +7,56 @@
 
 #include "models/adapter/atc/atc.h"
 #include "models/adapter/command_unit/command_unit.h"
+#include "models/adapter/completion/completion_boundary.h"
+#include "models/adapter/completion/rtl/completion_rtl.h"
+#include "models/adapter/context_cache/context_cache.h"
+#include "models/adapter/context_cache/context_cache_boundary.h"
+#include "models/adapter/context_cache/rtl/context_cache_rtl.h"
 #include "models/adapter/device_memory/device_memory.h"
+#include "models/adapter/dma_engine/dma_engine.h"
+#include "models/adapter/dma_engine/dma_engine_boundary.h"
+#include "models/adapter/doorbell/doorbell.h"
+#include "models/adapter/doorbell/doorbell_boundary.h"
+#include "models/adapter/doorbell/rtl/doorbell_rtl.h"
 #include "models/adapter/hca/hca_config.h"
-#include "models/adapter/hca/swappable.h"
+#include "models/adapter/key_check/key_check.h"
+#include "models/adapter/key_check/key_check_boundary.h"
+#include "models/adapter/key_check/rtl/key_check_rtl.h"
+#include "models/adapter/memory_port/memory_port_boundary.h"
+#include "models/adapter/memory_port/memory_port_rtl.h"
+#include "models/adapter/page_walker/page_walker.h"
+#include "models/adapter/page_walker/page_walker_boundary.h"
+#include "models/adapter/page_walker/rtl/page_walker_rtl.h"
 #include "models/adapter/port/port.h"
 #include "models/adapter/processing_units/processing_units.h"
 #include "models/adapter/requester/requester.h"
 #include "models/adapter/responder/responder.h"
 #include "models/adapter/send_queue/send_queue.h"
 #include "models/adapter/window_unit/window_unit.h"
+#include "rtl/context_cache_design.h"
+#include "rtl/doorbell_design.h"
+#include "rtl/key_check_design.h"
+#include "rtl/memory_port_design.h"
+#include "rtl/page_walker_design.h"
+#include "rtl/qpc_cache_design.h"
+#include "tlm/rtl/replaceable.h"
 
 namespace hcasim {
+
+// Units that RTL or a unit of the user's may replace.
+using doorbell_unit = rtl::replaceable<"doorbell", doorbell_boundary, doorbell, doorbell_rtl, rtl::make_doorbell_design>;
+using key_check_unit = rtl::replaceable<"key_check", key_check_boundary, key_check, key_check_rtl, rtl::make_key_check_design>;
+using page_walker_unit =
+    rtl::replaceable<"page_walker", page_walker_boundary, page_walker, page_walker_rtl, rtl::make_page_walker_design>;
+using qpc_cache_unit =
+    rtl::replaceable<"qpc_cache", context_cache_boundary, context_cache, context_cache_rtl, rtl::make_qpc_cache_design>;
+using context_cache_unit =
+    rtl::replaceable<"context_cache", context_cache_boundary, context_cache, context_cache_rtl, rtl::make_context_cache_design>;
+using completion_unit =
+    rtl::replaceable<"completion", completion_boundary, completion, completion_rtl, rtl::make_memory_port_design>;
+using dma_engine_unit = rtl::replaceable<"dma_engine", dma_engine_boundary, dma_engine>;
+using memory_port_unit =
+    rtl::replaceable<"memory_port", memory_port_boundary, rtl::none, memory_port_rtl, rtl::make_memory_port_design>;
 
 class hca : public sc_core::sc_module {
   clock_domain clock_;
@@ -30,13 +69,13 @@ class hca : public sc_core::sc_module {
   key_check_unit key_check;
   hcasim::window_unit window_unit;
   page_walker_unit page_walker;
-  walker_dma_bridge_unit walker_dma_bridge;
+  std::unique_ptr<memory_port_unit> walker_dma_bridge;  // RTL between the page walker and the DMA engine, or nothing
   dma_engine_unit dma_engine;
   hcasim::device_memory device_memory;
   completion_unit completion;
   hcasim::command_unit command_unit;
   hcasim::port port;
-  context_cache_unit qpc_cache;
+  qpc_cache_unit qpc_cache;
   context_cache_unit cqc_cache;
   context_cache_unit mrc_cache;
   context_cache_unit extent_cache;
@@ -66,6 +105,7 @@ class hca : public sc_core::sc_module {
   static fw_limits limits_of(const hca_config& config);
 
  private:
+  void bind();
   // Adds a unit that some adapters lack, or without a lookup by its name.
   template <class Unit, class... Arguments>
   Unit& add(Arguments&&... arguments) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <deque>
 
+#include "models/adapter/memory_port/memory_port_config.h"
 #include "tlm/dma.h"
 #include "tlm/rtl/shell.h"
 
@@ -16,6 +17,9 @@ class memory_port_rtl : public rtl::shell {
 
   memory_port_rtl(const sc_core::sc_module_name& name, const clock_domain& clock, rtl::design_factory make,
                   const rtl::shell_options& options = {});
+  memory_port_rtl(const sc_core::sc_module_name& name, const memory_port_config&, const clock_domain& clock,
+                  rtl::design_factory make, const rtl::shell_options& options)
+      : memory_port_rtl(name, clock, make, options) {}
 
   // Calls `then` when every earlier request has been handed on.
   void when_handed_on(action then);

@@ -8,7 +8,7 @@ namespace hcasim {
 
 rtl_device::rtl_device(const sc_core::sc_module_name& name, const rtl_device_config& config, const rtl::chosen& what,
                        const pcie_function& is)
-    : open_shell(name, clock_domain(config.clock), what.make, what.options), config_(config) {
+    : open_shell(name, clock_domain(config.clock), what.make, what.options) {
   if (!std::has_single_bit(config.bar)) throw std::invalid_argument(std::string(this->name()) + ".bar: is not a power of two");
   const bool requests_by_tlps = design().has_bundle("rd_req.t");
   const bool registers_by_tlps = design().has_bundle("rx_req.t");
@@ -47,9 +47,7 @@ rtl_device::rtl_device(const sc_core::sc_module_name& name, const rtl_device_con
   stats_.total("rtl_cycles", "1", "clock edges that the RTL was given", [this](ps) { return static_cast<double>(cycles()); });
 }
 
-rtl_device::~rtl_device() {
-  rtl::write_coverage(design(), config_.of_rtl, name());
-}
+rtl_device::~rtl_device() = default;
 
 tlm::tlm_initiator_socket<64>& rtl_device::memory() {
   if (axi_) return axi_->memory;

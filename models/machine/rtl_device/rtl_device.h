@@ -38,7 +38,6 @@ class rtl_device : public rtl::open_shell {
   [[nodiscard]] std::uint64_t bursts() const;
 
  private:
-  const rtl_device_config config_;
   std::unique_ptr<rtl::axi_master> axi_;  // or
   std::unique_ptr<rtl::tlp_master> tlps_;
   std::unique_ptr<lite_registers> lite_;  // or

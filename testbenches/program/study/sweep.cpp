@@ -289,6 +289,93 @@ void check_goal(const sweep_options& o, const study& s) {
   }
 }
 
+// Prints the points of the study without running any.
+void print_plan(const sweep_options& o, const study& s, const point_selection& wanted) {
+  if (o.json) {
+    ordered_json axes = ordered_json::object();
+    for (const study_axis& a : s.axes()) {
+      for (const axis_value& v : a.values) axes[a.name].push_back(v.label);
+    }
+    std::cout << dump({{"study", s.name()}, {"points", wanted.points()}, {"axes", axes}});
+    return;
+  }
+  for (const study_axis& a : s.axes())
+    std::cout << fmt::format("{}: {} values, {} to {}\n", a.name, a.values.size(), a.values.front().label,
+                             a.values.back().label);
+  std::cout << fmt::format("{} points\n", wanted.points());
+  if (!s.goal()) return;
+  goal_seeker seeker(s);
+  seeker.keep_only([&](std::uint64_t id) { return wanted.holds(id); });
+  std::cout << fmt::format("at most {} of them run: the goal is sought along {}\n", seeker.most(),
+                           s.axes()[s.goal()->axis].name);
+}
+
+// Opens the results of a study that was begun before.
+result_file resumed_results(const sweep_options& o, const study& s) {
+  result_file results = result_file::open(o.folder / result_file::file_name, true);
+  results.check_same(s);
+  results.refresh(s);
+  point_pool::remove_leftovers(o.folder);
+  if (!o.slurm) slurm_job_folder(o.folder / "slurm").remove();
+  return results;
+}
+
+struct point_counts {
+  std::uint64_t rows = 0;
+  std::uint64_t passed = 0;
+};
+
+point_counts counts_of(result_file& results) {
+  point_counts n;
+  results.query("SELECT count(*), total(status = 'passed') FROM points", [&](const auto& row) {
+    n = {std::stoull(row[0]), static_cast<std::uint64_t>(std::stod(row[1]))};
+  });
+  return n;
+}
+
+// Returns a line on points whose caches were still filling; empty = none.
+std::string filling_points_text(result_file& results) {
+  std::string text;
+  results.query("SELECT count(*), min(id) FROM points WHERE status = 'passed' AND filling <> '[]'", [&](const auto& row) {
+    if (row[0] != "0")
+      text =
+          fmt::format("{} points measured a cache that was still filling, point {} first; column 'filling' names the caches\n",
+                      row[0], row[1]);
+  });
+  return text;
+}
+
+void print_json(const study& s, const sweep& all, const ordered_json& goals, const point_counts& n, double seconds,
+                const fs::path& file) {
+  ordered_json summary{{"study", s.name()},
+                       {"points", s.points()},
+                       {"finished", n.rows},
+                       {"passed", n.passed},
+                       {"seconds", seconds},
+                       {"run_seconds", all.sums().run_seconds},
+                       {"results", fs::absolute(file).string()}};
+  if (all.goal()) summary["goal"] = goals;
+  std::cout << dump(summary);
+}
+
+void print_text(const study& s, result_file& results, const sweep& all, const point_counts& n, double seconds,
+                const fs::path& file) {
+  const std::string summaries = summaries_text(s, results, all.goal());
+  std::cout << fmt::format("{}: {}\n\n{}\n", s.name(), s.question(), results_table(s, results));
+  if (!summaries.empty()) std::cout << summaries << "\n";
+  std::cout << filling_points_text(results);
+  std::cout << fmt::format(
+      "{} of {} points, {} passed; now {} in {:.1f} s, their own run times add up to {:.1f} s\nresults in  {}\n", n.rows,
+      s.points(), n.passed, all.sums().passed + all.sums().failed, seconds, all.sums().run_seconds,
+      fs::absolute(file).string());
+}
+
+void print_resume(const sweep_options& o) {
+  std::string at;
+  for (const std::string& place : o.at) at += fmt::format(" --at \"{}\"", place);
+  std::cerr << fmt::format("interrupted; 'hcasim sweep {} -o {}{} --resume' goes on\n", o.file.string(), o.folder.string(), at);
+}
+
 }  // namespace
 
 int run_sweep(const sweep_options& o, platform_factory machine) {
@@ -300,26 +387,8 @@ int run_sweep(const sweep_options& o, platform_factory machine) {
         fmt::format("the axes of '{}' make {} points, more than {}; make them shorter, or add --many if you mean it",
                     o.file.string(), wanted.points(), study::many_points));
   }
-  if (o.dry_run && o.json) {
-    ordered_json axes = ordered_json::object();
-    for (const study_axis& a : s.axes()) {
-      for (const axis_value& v : a.values) axes[a.name].push_back(v.label);
-    }
-    std::cout << dump({{"study", s.name()}, {"points", wanted.points()}, {"axes", axes}});
-    return run_passed;
-  }
   if (o.dry_run) {
-    for (const study_axis& a : s.axes()) {
-      std::cout << fmt::format("{}: {} values, {} to {}\n", a.name, a.values.size(), a.values.front().label,
-                               a.values.back().label);
-    }
-    std::cout << fmt::format("{} points\n", wanted.points());
-    if (s.goal()) {
-      goal_seeker seeker(s);
-      seeker.keep_only([&](std::uint64_t id) { return wanted.holds(id); });
-      std::cout << fmt::format("at most {} of them run: the goal is sought along {}\n", seeker.most(),
-                               s.axes()[s.goal()->axis].name);
-    }
+    print_plan(o, s, wanted);
     return run_passed;
   }
   if (!o.slurm_task.empty()) return run_slurm_task(s, machine, o.slurm_task, o.time_limit);
@@ -331,13 +400,7 @@ int run_sweep(const sweep_options& o, platform_factory machine) {
   const folder_lock lock(o.folder);
   new_results made(o.folder, there);
   const fs::path file = o.folder / result_file::file_name;
-  result_file results = there ? result_file::open(file, true) : result_file::create(file, s);
-  if (there) {
-    results.check_same(s);
-    results.refresh(s);
-    point_pool::remove_leftovers(o.folder);
-    if (!o.slurm) slurm_job_folder(o.folder / "slurm").remove();
-  }
+  result_file results = there ? resumed_results(o, s) : result_file::create(file, s);
   sweep all(o, s, wanted, results, machine);
   bool ended = false;
   try {
@@ -350,49 +413,18 @@ int run_sweep(const sweep_options& o, platform_factory machine) {
   made.keep();
   point_pool::remove_leftovers(o.folder);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  std::uint64_t passed = 0;
-  std::uint64_t rows = 0;
-  results.query("SELECT count(*), total(status = 'passed') FROM points", [&](const auto& row) {
-    rows = std::stoull(row[0]);
-    passed = static_cast<std::uint64_t>(std::stod(row[1]));
-  });
-  std::string cold;
-  results.query("SELECT count(*), min(id) FROM points WHERE status = 'passed' AND filling <> '[]'", [&](const auto& row) {
-    if (row[0] != "0")
-      cold =
-          fmt::format("{} points measured a cache that was still filling, point {} first; column 'filling' names the caches\n",
-                      row[0], row[1]);
-  });
+  const point_counts n = counts_of(results);
   const ordered_json goals = all.goal() ? all.goal()->json() : ordered_json::array();
   results.put_summaries(s, goals);
-  if (o.json) {
-    ordered_json summary{{"study", s.name()},
-                         {"points", s.points()},
-                         {"finished", rows},
-                         {"passed", passed},
-                         {"seconds", seconds},
-                         {"run_seconds", all.sums().run_seconds},
-                         {"results", fs::absolute(file).string()}};
-    if (all.goal()) summary["goal"] = goals;
-    std::cout << dump(summary);
-  } else {
-    const std::string summaries = summaries_text(s, results, all.goal());
-    std::cout << fmt::format("{}: {}\n\n{}\n", s.name(), s.question(), results_table(s, results));
-    if (!summaries.empty()) std::cout << summaries << "\n";
-    std::cout << cold;
-    std::cout << fmt::format(
-        "{} of {} points, {} passed; now {} in {:.1f} s, their own run times add up to {:.1f} s\nresults in  {}\n", rows,
-        s.points(), passed, all.sums().passed + all.sums().failed, seconds, all.sums().run_seconds,
-        fs::absolute(file).string());
-  }
+  if (o.json)
+    print_json(s, all, goals, n, seconds, file);
+  else
+    print_text(s, results, all, n, seconds, file);
   if (!ended) {
-    std::string at;
-    for (const std::string& place : o.at) at += fmt::format(" --at \"{}\"", place);
-    std::cerr << fmt::format("interrupted; 'hcasim sweep {} -o {}{} --resume' goes on\n", o.file.string(), o.folder.string(),
-                             at);
+    print_resume(o);
     return interrupt_watch::exit_status();
   }
-  return passed == rows ? run_passed : run_failed;
+  return n.passed == n.rows ? run_passed : run_failed;
 }
 
 }  // namespace hcasim

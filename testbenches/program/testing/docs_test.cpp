@@ -321,6 +321,58 @@ TEST(docs, links_between_pages_lead_somewhere) {
   }
 }
 
+struct adapter_net {
+  std::string from, initiator, to, target;
+  bool is_shared;
+};
+
+std::vector<adapter_net> adapter_nets() {
+  std::vector<adapter_net> nets;
+  static const std::regex row(R"(^HCASIM_(NET|CLIENT|BRIDGED|OPTIONAL)\((\w+)\.(\w+)(?:, \w+)?, (\w+)(?:\.|, )(\w+)\)$)");
+  for (const std::string& line : lines_of(file_content(source / "models/adapter/hca/netlist.def"))) {
+    std::smatch m;
+    if (std::regex_match(line, m, row)) nets.push_back({m[2], m[3], m[4], m[5], m[1] == "CLIENT" || m[1] == "BRIDGED"});
+  }
+  return nets;
+}
+
+// Returns a diagram with an arrow between units that meet, and a table of the shared sockets with their clients by number.
+std::string adapter_picture() {
+  std::map<std::pair<std::string, std::string>, std::string> arrows;
+  std::map<std::string, std::string> clients;
+  for (const adapter_net& n : adapter_nets()) {
+    std::string& label = arrows[{n.from, n.to}];
+    label += (label.empty() ? "" : ", ") + n.initiator;
+    if (!n.is_shared) continue;
+    std::string& row = clients[n.to + "` | `" + n.target];
+    row += (row.empty() ? "" : ", ") + n.from;
+  }
+  std::string text = "```mermaid\nflowchart LR\n";
+  for (const auto& [units, label] : arrows) text += "  " + units.first + " -->|" + label + "| " + units.second + "\n";
+  text += "```\n\n| unit | socket | clients 0, 1, ... |\n|---|---|---|\n";
+  for (const auto& [socket, row] : clients) text += "| `" + socket + "` | " + row + " |\n";
+  return text;
+}
+
+// HCASIM_UPDATE_DOCS=1 writes the adapter's picture again.
+TEST(docs, picture_of_the_adapter_is_that_of_its_netlist) {
+  const fs::path page = source / "docs/architecture.md";
+  const std::string begin = "<!-- netlist: begin -->\n";
+  std::string text = file_content(page);
+  const std::size_t at = text.find(begin);
+  const std::size_t to = text.find("<!-- netlist: end -->");
+  ASSERT_LT(at, to);
+  ASSERT_NE(to, std::string::npos);
+  const std::string picture = adapter_picture();
+  if (std::getenv("HCASIM_UPDATE_DOCS")) {
+    text = text.substr(0, at + begin.size()) + picture + text.substr(to);
+    std::ofstream(page) << text;
+  }
+  EXPECT_NE(text.find(begin + picture + "<!-- netlist: end -->"), std::string::npos)
+      << "run this test with HCASIM_UPDATE_DOCS=1";
+  EXPECT_GE(adapter_nets().size(), 60U) << "rows have another form";
+}
+
 // The walk of a WRITE through the sources is short, opens no file twice, and names functions that are there.
 TEST(docs, walk_of_a_write_is_in_the_sources) {
   constexpr std::size_t most_files = 30;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/adapter/context_cache/context_cache_config.h"
+#include "tlm/cells.h"
 #include "tlm/context.h"
 #include "tlm/dma.h"
 #include "tlm/rtl/shell.h"
@@ -29,6 +30,11 @@ class context_cache_rtl : public rtl::shell {
   context_cache_rtl(const sc_core::sc_module_name& name, const context_cache_config& config, const clock_domain& clock,
                     unsigned clients, const rtl::design_factory& make, const rtl::shell_options& options = {},
                     std::uint32_t bytes = entry_bytes);
+  // Takes the arguments of the model; the RTL has memories without protection.
+  context_cache_rtl(const sc_core::sc_module_name& name, const context_cache_config& config, const clock_domain& clock,
+                    std::uint32_t bytes, unsigned clients, const cell_protection&, rtl::design_factory make,
+                    const rtl::shell_options& options)
+      : context_cache_rtl(name, config, clock, clients, make, options, bytes) {}
 
   [[nodiscard]] std::uint64_t pinned() const { return pinned_; }
 

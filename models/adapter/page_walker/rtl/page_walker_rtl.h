@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/adapter/page_walker/page_walker_config.h"
+#include "tlm/cells.h"
 #include "tlm/dma.h"
 #include "tlm/rtl/shell.h"
 #include "tlm/translate.h"
@@ -20,6 +21,10 @@ class page_walker_rtl : public rtl::shell {
   // Throws std::invalid_argument, naming the knob, if the design's parameters differ from the configuration.
   page_walker_rtl(const sc_core::sc_module_name& name, const page_walker_config& config, const clock_domain& clock,
                   unsigned clients, rtl::design_factory make, const rtl::shell_options& options = {});
+  // Takes the arguments of the model; the RTL has memories without protection.
+  page_walker_rtl(const sc_core::sc_module_name& name, const page_walker_config& config, const clock_domain& clock,
+                  unsigned clients, const cell_protection&, rtl::design_factory make, const rtl::shell_options& options)
+      : page_walker_rtl(name, config, clock, clients, make, options) {}
 
   [[nodiscard]] std::uint64_t reads_of_level(unsigned level) const { return reads_of_[level].value(); }
 

@@ -1,30 +1,28 @@
 // The completion unit with its way to memory as RTL. Every CQE, EQE, interrupt and read of a record goes through the RTL; the
 // decisions before (places, arming, events) are the model's.
-//
-// It takes the place of the model as any unit with the same sockets does (completion_boundary.h).
 #pragma once
 
 #include "models/adapter/completion/completion.h"
-#include "models/adapter/completion/completion_boundary.h"
 #include "models/adapter/memory_port/memory_port_rtl.h"
 #include "tlm/base/pool.h"
-#include "tlm/rtl/registry.h"
 
 namespace hcasim {
 
 class completion_rtl : public unit {
+  completion inner_;
+  memory_port_rtl writer_;
+
  public:
-  completion inner;
-  memory_port_rtl writer;
+  std::deque<target_socket<report>>& reports = inner_.reports;
+  target_socket<doorbell_ring>& bells = inner_.bells;
   target_socket<completion_control> control{"control"};
+  target_socket<register_access>& msix = inner_.msix;
+  initiator_socket<context_request>& cqc = inner_.cqc;
+  initiator_socket<translate_request>& walker = inner_.walker;
+  initiator_socket<dma_request>& dma = writer_.dma;
 
   completion_rtl(const sc_core::sc_module_name& name, const completion_config& config, const clock_domain& clock,
-                 unsigned reporters, const rtl::chosen& what);
-  ~completion_rtl() override { rtl::write_coverage(writer.design(), how_, writer.name()); }
-
-  // Makes the boundary of the model, with the socket to memory behind the RTL.
-  static completion_boundary make(const char* name, const completion_config& config, const clock_domain& clock,
-                                  unsigned reporters, const rtl::chosen& what);
+                 unsigned reporters, rtl::design_factory make, const rtl::shell_options& options);
 
  private:
   struct passed_on {
@@ -39,7 +37,6 @@ class completion_rtl : public unit {
 
   initiator_socket<completion_control> to_inner_{"to_inner"};
   pool<passed_on> passed_on_;
-  const rtl_knobs how_;
 };
 
 }  // namespace hcasim

@@ -1,19 +1,14 @@
-#include "models/adapter/hca/completion_rtl.h"
-
-#include <utility>
+#include "models/adapter/completion/rtl/completion_rtl.h"
 
 #include "tlm/base/delegate.h"
 
 namespace hcasim {
 
 completion_rtl::completion_rtl(const sc_core::sc_module_name& name, const completion_config& config, const clock_domain& clock,
-                               unsigned reporters, const rtl::chosen& what)
-    : unit(name),
-      inner("unit", config, clock, reporters),
-      writer("writer", clock, what.make, what.options),
-      how_(config.of_rtl) {
-  inner.dma.bind(writer.in);
-  to_inner_.bind(inner.control);
+                               unsigned reporters, rtl::design_factory make, const rtl::shell_options& options)
+    : unit(name), inner_("unit", config, clock, reporters), writer_("writer", clock, make, options) {
+  inner_.dma.bind(writer_.in);
+  to_inner_.bind(inner_.control);
   control.on<&completion_rtl::on_control>(this);
 }
 
@@ -27,7 +22,7 @@ tlm::tlm_sync_enum completion_rtl::on_control(completion_control& c, tlm::tlm_ph
   p.own.waiter = {};
   call_on_response<&passed_on::self, &completion_rtl::end>(p.own, p);
   if (to_inner_.send(p.own, t) != tlm::TLM_COMPLETED) return tlm::TLM_ACCEPTED;
-  if (c.op == completion_op::settle && !writer.all_handed_on()) {
+  if (c.op == completion_op::settle && !writer_.all_handed_on()) {
     end(p);
     return tlm::TLM_ACCEPTED;
   }
@@ -36,21 +31,13 @@ tlm::tlm_sync_enum completion_rtl::on_control(completion_control& c, tlm::tlm_ph
 }
 
 void completion_rtl::end(passed_on& p) {
-  writer.when_handed_on(call_holder<&passed_on::self, &completion_rtl::answer>(p));
+  writer_.when_handed_on(call_holder<&passed_on::self, &completion_rtl::answer>(p));
 }
 
 void completion_rtl::answer(passed_on& p) {
   completion_control& asked = *p.asked;
   passed_on_.put(p);
   target_socket<completion_control>::respond(asked, now());
-}
-
-completion_boundary completion_rtl::make(const char* name, const completion_config& config, const clock_domain& clock,
-                                         unsigned reporters, const rtl::chosen& what) {
-  auto made = std::make_unique<completion_rtl>(name, config, clock, reporters, what);
-  completion_rtl& its = *made;
-  return {std::move(made), its.inner.reports, its.inner.bells,  its.control,
-          its.inner.msix,  its.inner.cqc,     its.inner.walker, its.writer.dma};
 }
 
 }  // namespace hcasim
