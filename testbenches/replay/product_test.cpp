@@ -89,7 +89,8 @@ TEST_F(Replay, is_a_load_for_a_sweep) {
   const outcome sweep = hcasim("sweep s.yaml -o swept -j 1");
   ASSERT_EQ(sweep.status, 0) << sweep.text;
   const outcome rows = run_program("sqlite3", "swept/results.sqlite 'SELECT min(time) * 1.8 < max(time) FROM results'");
-  if (rows.status == 0) EXPECT_EQ(rows.text.substr(0, 1), "1") << rows.text;
+  ASSERT_EQ(rows.status, 0) << rows.text;
+  EXPECT_EQ(rows.text.substr(0, 1), "1") << rows.text;
 }
 
 TEST_F(Replay, bad_input_is_refused_with_place_and_mend) {

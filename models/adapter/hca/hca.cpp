@@ -15,6 +15,7 @@ constexpr std::string_view shared[] = {
 #define HCASIM_NET(initiator, target)
 #define HCASIM_CLIENT(initiator, targets) #targets,
 #define HCASIM_BRIDGED(initiator, bridge, targets) #targets,
+#define HCASIM_OPTIONAL(initiator, unit, target)
 #include "models/adapter/hca/netlist.def"
 };
 // NOLINTEND(cppcoreguidelines-macro-usage)

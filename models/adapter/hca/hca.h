@@ -18,6 +18,7 @@
 #include "models/adapter/doorbell/doorbell.h"
 #include "models/adapter/doorbell/doorbell_boundary.h"
 #include "models/adapter/doorbell/rtl/doorbell_rtl.h"
+#include "models/adapter/hca/designs.h"
 #include "models/adapter/hca/hca_config.h"
 #include "models/adapter/key_check/key_check.h"
 #include "models/adapter/key_check/key_check_boundary.h"
@@ -33,12 +34,6 @@
 #include "models/adapter/responder/responder.h"
 #include "models/adapter/send_queue/send_queue.h"
 #include "models/adapter/window_unit/window_unit.h"
-#include "rtl/context_cache_design.h"
-#include "rtl/doorbell_design.h"
-#include "rtl/key_check_design.h"
-#include "rtl/memory_port_design.h"
-#include "rtl/page_walker_design.h"
-#include "rtl/qpc_cache_design.h"
 #include "tlm/rtl/replaceable.h"
 
 namespace hcasim {
