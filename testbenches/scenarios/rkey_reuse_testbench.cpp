@@ -48,6 +48,9 @@ class rkey_reuse final : public testbench {
       throw input_error(
           fmt::format("parameters.batch: {} buffers are not whole batches of {}; choose a divisor", o_.buffers, o_.batch));
     }
+    if (o_.two_steps && way_ != choice::all && way_ != choice::extend && way_ != choice::remap)
+      throw input_error(
+          "parameters.two_steps: has no effect without a kept R_Key; write way: extend or remap, or leave it out");
     const std::vector<std::uint8_t> stream = stream_from(context.seed());
     std::vector<kit::reuse_mode> modes;
     for (std::size_t i = 0; i < kit::reuse_modes; ++i) {

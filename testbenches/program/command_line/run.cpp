@@ -108,6 +108,7 @@ class whole_run {
         run_(testbench_name(description_, o_), testbench_place(description_), machine) {
     apply_own(description_, o_, run_.bench());
     run_.apply(description_);
+    if (!o_.point) run_.refuse_idle(description_);
     if (o_.folder) {
       out_.emplace(*o_.folder, o_.force);
     } else {

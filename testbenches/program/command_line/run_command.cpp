@@ -73,6 +73,14 @@ struct run_arguments {
     }
   }
 
+  static void refuse_idle_window(const CLI::App& run) {
+    const bool waves = run.count("--no-trace") == 0 && run.get_option("--waves")->as<std::string>() != "none";
+    for (const char* const name : {"--from", "--until"}) {
+      if (run.count(name) != 0 && !waves && run.count("--spans") == 0)
+        throw input_error(fmt::format("{}: nothing is recorded; leave it out, or leave out --no-trace, or add --spans", name));
+    }
+  }
+
   run_options finish(const CLI::App& run) {
     if (!folder.empty()) options.folder = folder;
     if (run.count("--output") && folder.empty()) throw input_error("-o: the folder has no name; write -o DIR");
@@ -81,6 +89,7 @@ struct run_arguments {
     for (const auto& [name, value] : own) {
       if (run.count("--" + name)) options.own.emplace_back(name, value);
     }
+    refuse_idle_window(run);
     const wave_window recorded = read_window(from, until);
     options.from = recorded.from;
     options.until = recorded.until;

@@ -12,6 +12,7 @@
 #include "testbenches/program/description/merge_keys.h"
 #include "testbenches/program/description/names.h"
 #include "testbenches/program/description/quantity.h"
+#include "testbenches/program/description/resolved.h"
 #include "testbenches/program/description/shared_file.h"
 #include "testbenches/program/description/system_errors.h"
 
@@ -285,6 +286,7 @@ void description::load(std::vector<layer>& out, const fs::path& file, const plac
 void description::load_text(std::vector<layer>& out, const std::string& text, const std::string& name, const fs::path& base,
                             bool top_level, int depth) {
   load_node(out, parse(text, name), name, base, top_level, depth);
+  if (text.starts_with(resolved_mark) && !out.empty()) out.back().resolved = true;
 }
 
 void description::load_node(std::vector<layer>& out, const YAML::Node& node, const std::string& name, const fs::path& base,
@@ -360,6 +362,16 @@ void description::name_members(knob_tree& tree) const {
   count_nodes(arguments_);
   names.complete();
   tree.rebuild();
+}
+
+void description::each_setting(const std::function<void(const std::string& pattern, const place& where)>& f) const {
+  const auto tell = [&](const layer& l) {
+    for (const item& i : l.items) {
+      if (!i.group && !l.resolved) f(i.pattern, i.where);
+    }
+  };
+  for (const layer& l : files_) tell(l);
+  tell(arguments_);
 }
 
 place description::origin(std::string path) const {

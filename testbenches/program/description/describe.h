@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -64,6 +65,8 @@ class description {
   void apply(knob_tree& tree);
   // Returns where the knob at `path` was set last, or the nearest group around it; an empty place = nowhere.
   [[nodiscard]] place origin(std::string path) const;
+  // Calls `f` for each value that files and command line set. Resolved descriptions set every value, and do not count.
+  void each_setting(const std::function<void(const std::string& pattern, const place& where)>& f) const;
   // Returns the preset of each node; valid after apply().
   [[nodiscard]] const std::map<std::string, std::string>& presets() const { return presets_; }
 
@@ -77,6 +80,7 @@ class description {
   struct layer {
     std::vector<item> presets;  // pattern: the nodes; text: the preset's name
     std::vector<item> items;
+    bool resolved = false;
   };
   struct file_reader;
 

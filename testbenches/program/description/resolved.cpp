@@ -58,8 +58,8 @@ ordered_json group(const knob_tree& tree, const knob_tree::node& n) {
 }  // namespace
 
 std::string resolved_yaml(const knob_tree& tree, const std::string& testbench, std::uint64_t seed, const std::string& version) {
-  std::string out = fmt::format("# Written by hcasim {}: every value this run was made with.\ntestbench: {}\nseed: {}\n",
-                                version, testbench, seed);
+  std::string out = fmt::format("{}{}: every value this run was made with.\ntestbench: {}\nseed: {}\n", resolved_mark, version,
+                                testbench, seed);
   write_node(out, tree, tree.root(), 0);
   return out;
 }

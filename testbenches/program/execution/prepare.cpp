@@ -1,5 +1,6 @@
 #include "testbenches/program/execution/prepare.h"
 
+#include "models/system/system_config.h"
 #include "testbenches/program/description/names.h"
 
 namespace hcasim {
@@ -89,6 +90,20 @@ void prepared_run::apply(description& d) {
   }
   seed_ = d.seed();
   presets_ = d.presets();
+}
+
+std::vector<idle_setting> prepared_run::idle(const description& d) const {
+  std::vector<idle_group> groups;
+  const knob_tree::leaf* const topology = tree_.find("topology");
+  const system_config* const c = machine_->config();
+  const std::size_t ends = machine_->nodes() + (c && c->outside.count != 0 ? 1 : 0);
+  const bool switched = !topology || topology->text() == "switch" || (topology->text() == "automatic" && ends > 2);
+  if (!switched) groups.push_back({"switch", {"topology", "nodes"}, "without a switch; write topology: switch"});
+  return idle_settings(d, tree_, groups);
+}
+
+void prepared_run::refuse_idle(const description& d) const {
+  for (const idle_setting& s : idle(d)) throw description_error(s.where, s.pattern, s.text);
 }
 
 }  // namespace hcasim

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "testbenches/program/description/describe.h"
+#include "testbenches/program/description/idle_knobs.h"
 #include "testbenches/program/execution/platform.h"
 #include "testbenches/program/execution/testbench.h"
 #include "testbenches/program/recording/statistics_series.h"
@@ -23,6 +24,11 @@ class prepared_run {
 
   // Sets the knobs and checks their combinations. Throws input_error.
   void apply(description& d);
+
+  // Returns the settings without effect of a description that was applied.
+  [[nodiscard]] std::vector<idle_setting> idle(const description& d) const;
+  // Throws description_error: a setting has no effect.
+  void refuse_idle(const description& d) const;
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::uint64_t seed() const { return seed_; }

@@ -30,7 +30,10 @@ std::size_t index_of_name(const strict_yaml& yaml, const YAML::Node& n, const st
 // Returns which of two keys is given: true = the first.
 bool first_of(const strict_yaml& yaml, const YAML::Node& n, const char* first, const char* second) {
   if (n[first].IsDefined() == n[second].IsDefined())
-    yaml.fail(n, "goal", fmt::format("exactly one of {} and {} is needed", first, second));
+    yaml.fail(n, "goal",
+              fmt::format("exactly one of {} and {} is needed; write for example goal: {{largest: AXIS, metric: METRIC, below: "
+                          "5000}}",
+                          first, second));
   return n[first].IsDefined();
 }
 

@@ -43,12 +43,41 @@ struct study::reader {
     if (out.axes_.empty())
       yaml.fail(root["axes"], "axes", "every axis is derived, so there is nothing to vary; add 'name: {knob: PATH, ...}'");
     if (root["axes"]) read_derived(root["axes"], scratch);
+    refuse_idle();
     if (!root["metrics"]) yaml.fail(root, "metrics", "the study has no metrics; add at least one");
     read_metrics(root["metrics"], scratch);
     if (root["charts"]) read_charts(root["charts"]);
     if (out.charts_.empty()) default_chart();
     if (root["goal"]) out.goal_ = read_goal(yaml, root["goal"], out.axes_, out.metrics_);
     if (root["what_if"]) read_what_if(root["what_if"], scratch);
+  }
+
+  // Refuses settings that matter in no point: the first point switches them off, and no axis changes the switch.
+  void refuse_idle() const {
+    prepared_run first(*out.base_.testbench(), out.base_.testbench_place(), machine);
+    description d = out.describe(1);
+    try {
+      first.apply(d);
+    } catch (const input_error&) {
+      return;  // the point itself tells
+    }
+    for (const idle_setting& s : first.idle(d)) {
+      if (!an_axis_sets(s.switches)) throw description_error(s.where, s.pattern, s.text);
+    }
+  }
+
+  [[nodiscard]] bool an_axis_sets(const std::vector<std::string>& switches) const {
+    for (const study_axis& a : out.axes_) {
+      for (const auto& value : a.values) {
+        for (const auto& [path, text] : value.settings) {
+          if (path.ends_with("preset")) return true;
+          for (const std::string& s : switches) {
+            if (matches_path(path, s)) return true;
+          }
+        }
+      }
+    }
+    return false;
   }
 
   void read_what_if(const YAML::Node& n, const prepared_run& scratch) const {

@@ -1,0 +1,81 @@
+#include "testbenches/program/description/idle_knobs.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "testbenches/program/description/names.h"
+
+namespace hcasim {
+namespace {
+
+struct idle_reason {
+  std::string knob;
+  std::string mend;
+};
+
+bool has_text(const knob_tree& tree, const std::string& path, std::string_view text) {
+  const knob_tree::leaf* const l = tree.find(path);
+  return l && l->text() == text;
+}
+
+// Returns the knob that switches `path` off; nothing = `path` matters.
+std::optional<idle_reason> switched_off(const knob_tree& tree, const std::string& path) {
+  std::string group = path;
+  for (std::size_t dot = group.rfind('.'); dot != std::string::npos; dot = group.rfind('.')) {
+    const bool of_rtl = group.substr(0, dot).ends_with(".rtl");
+    group.erase(dot);
+    const std::string enabled = group + ".enabled";
+    if (path != enabled && has_text(tree, enabled, "false")) return idle_reason{enabled, enabled + ": true"};
+    for (const char* const name : {".kind", ".implementation"}) {
+      const std::string chooser = group + name;
+      if (path != chooser && has_text(tree, chooser, "none")) return idle_reason{chooser, "a value of " + chooser};
+    }
+    const std::string implementation = (of_rtl ? group.substr(0, group.size() - 4) : group) + ".implementation";
+    if (of_rtl && has_text(tree, implementation, "model")) return idle_reason{implementation, implementation + ": rtl"};
+  }
+  return std::nullopt;
+}
+
+std::optional<idle_setting> judge(const std::string& pattern, const place& where, const knob_tree& tree,
+                                  const std::vector<idle_group>& more) {
+  idle_setting out{pattern, where, {}, {}};
+  for (const knob_tree::leaf& l : tree.leaves()) {
+    if (!matches_path(pattern, l.path)) continue;
+    const auto group =
+        std::find_if(more.begin(), more.end(), [&](const idle_group& g) { return l.path.starts_with(g.path + "."); });
+    if (group != more.end()) {
+      out.switches.insert(out.switches.end(), group->switches.begin(), group->switches.end());
+      out.text = fmt::format("has no effect {}, or leave it out", group->mend);
+    } else if (const auto reason = switched_off(tree, l.path)) {
+      out.switches.push_back(reason->knob);
+      if (out.text.empty())
+        out.text = fmt::format("has no effect while {} is {}; write {}, or leave it out", reason->knob,
+                               tree.find(reason->knob)->text(), reason->mend);
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (out.text.empty()) return std::nullopt;
+  return out;
+}
+
+}  // namespace
+
+bool matches_path(std::string_view pattern, std::string_view path) {
+  const auto patterns = split(pattern, '.');
+  const auto names = split(path, '.');
+  return std::equal(patterns.begin(), patterns.end(), names.begin(), names.end(),
+                    [](const std::string& p, const std::string& n) { return glob_match(p, n); });
+}
+
+std::vector<idle_setting> idle_settings(const description& d, const knob_tree& tree, const std::vector<idle_group>& more) {
+  std::vector<idle_setting> out;
+  d.each_setting([&](const std::string& pattern, const place& where) {
+    if (auto idle = judge(pattern, where, tree, more)) out.push_back(std::move(*idle));
+  });
+  return out;
+}
+
+}  // namespace hcasim
