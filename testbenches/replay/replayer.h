@@ -110,10 +110,10 @@ class replayer {
   std::vector<kit::ibv_srq*> shared_;
   std::vector<qp_state> qps_;
   std::vector<play> plays_;
-  std::vector<std::uint64_t> inline_data_;                                 // of each node
-  std::vector<std::unordered_map<std::uint32_t, std::size_t>> by_qpn_;  // of each node's QPs
-  std::map<std::pair<std::uint32_t, std::uint32_t>, kit::ibv_ah*> ways_;   // from node to node
-  std::vector<std::size_t> running_;                                       // threads of a node
+  std::vector<std::uint64_t> inline_data_;                                // of each node
+  std::vector<std::unordered_map<std::uint32_t, std::size_t>> by_qpn_;    // of each node's QPs
+  std::map<std::pair<std::uint32_t, std::uint32_t>, kit::ibv_ah*> ways_;  // from node to node
+  std::vector<std::size_t> running_;                                      // threads of a node
   std::vector<std::uint64_t> payload_, posts_;
   std::vector<ps> waited_;
   gate all_made_, all_connected_, all_ready_, all_ended_;

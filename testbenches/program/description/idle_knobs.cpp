@@ -32,6 +32,8 @@ std::optional<idle_reason> switched_off(const knob_tree& tree, const std::string
       const std::string chooser = group + name;
       if (path != chooser && has_text(tree, chooser, "none")) return idle_reason{chooser, "a value of " + chooser};
     }
+    const std::string units = group + ".units";
+    if (path != units && has_text(tree, units, "0")) return idle_reason{units, units + ": 1 or more"};
     const std::string implementation = (of_rtl ? group.substr(0, group.size() - 4) : group) + ".implementation";
     if (of_rtl && has_text(tree, implementation, "model")) return idle_reason{implementation, implementation + ": rtl"};
   }

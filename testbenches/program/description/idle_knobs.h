@@ -1,6 +1,6 @@
-// Knobs that cannot matter because another knob switches their group off. A group is off when its flag `enabled` is false, or its
-// `kind` or `implementation` is `none`. A group `rtl` is off when the `implementation` beside the group is `model`. A new knob of such
-// a group needs nothing more.
+// Knobs that cannot matter because another knob switches their group off. A group is off when its flag `enabled` is false, or
+// its `kind` or `implementation` is `none`, or its number of `units` is 0. A group `rtl` is off when the `implementation`
+// beside the group is `model`. A new knob of such a group needs nothing more.
 #pragma once
 
 #include <functional>

@@ -53,6 +53,7 @@ TEST_F(IdleKnobs, are_refused_with_the_knob_that_makes_use_of_them) {
           "has no effect while node1.hca.atc.enabled is false; write node1.hca.atc.enabled: true");
   refused("--set node*.iommu.entries=64", "iommu");
   refused("--set node0.hca.key_check.rtl.stall=0.1", "key_check");
+  refused("--set node*.hca.processing_units.wqe='10 cycles'", "while node0.hca.processing_units.units is 0");
   refused("--from '1 us'", "--from: nothing is recorded");
 }
 
