@@ -10,8 +10,8 @@
 #include "testbenches/program/description/errors.h"
 #include "testbenches/program/description/quantity.h"
 #include "testbenches/program/execution/testbench.h"
-#include "testbenches/replay/replay_run.h"
 #include "testbenches/traffic/engine.h"
+#include "testbenches/traffic/replay/replay_run.h"
 #include "testbenches/traffic/report.h"
 
 namespace hcasim {

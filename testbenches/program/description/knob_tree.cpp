@@ -151,7 +151,7 @@ void knob_tree::leaf::assign(std::string_view text) const {
       *std::get<bool*>(value) = parse_flag(text);
       return;
     case knob_kind::path:
-      if (!is_file_path(text) && std::find(choices.begin(), choices.end(), text) == choices.end()) {
+      if (!choices.empty() && !is_file_path(text) && std::find(choices.begin(), choices.end(), text) == choices.end()) {
         throw quantity_error(fmt::format("'{}' is not one of {}, and no path; {}, or write ./{}", text, join(choices),
                                          suggestion(text, choices, "valid names"), text));
       }

@@ -37,9 +37,10 @@ class IdleKnobs : public ::testing::Test {
     fs::remove_all("out");
   }
   static outcome sweep(const std::string& base, const std::string& axes) {
+    fs::remove_all("swept");
     std::ofstream("s.yaml") << "study: s\nbase: {testbench: ping" << base << "}\naxes: {" << axes
                             << "}\nmetrics: {t: {figure: latency}}\n";
-    return run_program(places::program, "sweep s.yaml -j 1 --force -o swept");
+    return run_program(places::program, "sweep s.yaml -j 1 -o swept");
   }
 
  private:

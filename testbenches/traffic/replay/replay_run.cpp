@@ -1,4 +1,4 @@
-#include "testbenches/replay/replay_run.h"
+#include "testbenches/traffic/replay/replay_run.h"
 
 #include <cerrno>
 #include <cstring>

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "testbenches/program/execution/testbench.h"
-#include "testbenches/replay/replayer.h"
+#include "testbenches/traffic/replay/replayer.h"
 
 namespace hcasim::replay {
 

@@ -13,8 +13,8 @@
 #include "models/system/system.h"
 #include "testbenches/kit/endpoint.h"
 #include "testbenches/kit/measured_parts.h"
-#include "testbenches/replay/trace.h"
 #include "testbenches/traffic/flow_memory.h"
+#include "testbenches/traffic/replay/trace.h"
 
 namespace hcasim::replay {
 

@@ -1,4 +1,4 @@
-#include "testbenches/replay/trace.h"
+#include "testbenches/traffic/replay/trace.h"
 
 #include <array>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "testbenches/replay/replayer.h"
+#include "testbenches/traffic/replay/replayer.h"
 
 #include <algorithm>
 #include <array>

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "testbenches/replay/trace.h"
+#include "testbenches/traffic/replay/trace.h"
 
 namespace hcasim::replay {
 namespace {
