@@ -44,7 +44,10 @@ class traffic_testbench final : public testbench, public named_members {
   [[nodiscard]] std::string_view knob_group() const override { return "traffic"; }
   void knobs(knob_visitor& k) override { o_.knobs(k); }
   named_members* members() override { return this; }
-  [[nodiscard]] std::size_t driven_nodes(std::size_t /*nodes*/, std::size_t /*needed*/) const override { return nodes(); }
+  [[nodiscard]] std::size_t driven_nodes(std::size_t hosts, std::size_t /*needed*/) const override {
+    const std::size_t driven = nodes();
+    return driven == 0 ? hosts : driven;  // the check tells why there are none
+  }
 
   // Groups and flows that a description names take the place of the example's.
   bool make(std::string_view path) override {

@@ -39,7 +39,7 @@ class IdleKnobs : public ::testing::Test {
   static outcome sweep(const std::string& base, const std::string& axes) {
     fs::remove_all("swept");
     std::ofstream("s.yaml") << "study: s\nbase: {testbench: ping" << base << "}\naxes: {" << axes
-                            << "}\nmetrics: {t: {figure: latency}}\n";
+                            << "}\nmetrics: {t: {figure: WRITE}}\n";
     return run_program(places::program, "sweep s.yaml -j 1 -o swept");
   }
 
