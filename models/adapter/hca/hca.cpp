@@ -6,6 +6,10 @@
 #include <stdexcept>
 #include <string_view>
 
+#define HCASIM_UNIT_HEADERS
+#include "models/adapter/hca/netlist.def"
+#undef HCASIM_UNIT_HEADERS
+
 namespace hcasim {
 namespace {
 
@@ -104,10 +108,6 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
   if (config.processing_units.units != 0) {
     processing_units = &add<hcasim::processing_units>("processing_units", config.processing_units, clock_);
   }
-  bind();
-}
-
-void hca::bind() {
   std::map<const void*, std::size_t> taken;
   const auto next = [&taken](auto& targets) -> auto& {
     return targets.at(taken[&targets]++);

@@ -100,7 +100,6 @@ class hca : public sc_core::sc_module {
   static fw_limits limits_of(const hca_config& config);
 
  private:
-  void bind();
   // Adds a unit that some adapters lack, or without a lookup by its name.
   template <class Unit, class... Arguments>
   Unit& add(Arguments&&... arguments) {
