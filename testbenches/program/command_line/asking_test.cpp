@@ -174,9 +174,12 @@ TEST_F(asking, goals_that_make_no_sense) {
   bad(goal("{largest: tikcs, metric: n, below: 3}"),
       "s.yaml:11:17: goal.largest: there is no axis 'tikcs'; did you mean 'ticks'?");
   bad(goal("{largest: ticks, metric: m, below: 3}"), "s.yaml:11:32: goal.metric: there is no metric 'm'; metrics are: n");
-  bad(goal("{largest: ticks, metric: n}"), "s.yaml:11:7: goal: exactly one of below and above is needed");
+  bad(goal("{largest: ticks, metric: n}"),
+      "s.yaml:11:7: goal: exactly one of below and above is needed; write for example goal: {largest: AXIS, metric: METRIC, "
+      "below: 5000}");
   bad(goal("{largest: ticks, smallest: ticks, metric: n, below: 3}"),
-      "s.yaml:11:7: goal: exactly one of largest and smallest is needed");
+      "s.yaml:11:7: goal: exactly one of largest and smallest is needed; write for example goal: {largest: AXIS, metric: "
+      "METRIC, below: 5000}");
   bad(goal("{largest: ticks, metric: n, below: 3 us}"),
       "s.yaml:11:42: goal: '3 us' is not a number; write the limit in the metric's unit, without it");
   bad(study("  a: {knob: parameters.ticks, values: [3, 2]}\n",

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
+#include <new>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -120,8 +121,13 @@ int with_output_written(int status) {
 }  // namespace
 
 int command_line(int argc, char** argv, platform_factory machine) {
-  begin_program();
-  return with_output_written(run_words(argc, argv, machine));
+  try {
+    begin_program();
+    return with_output_written(run_words(argc, argv, machine));
+  } catch (const std::bad_alloc&) {  // not even a message could be put together
+    std::fprintf(stderr, "hcasim: %.*s\n", static_cast<int>(out_of_memory.size()), out_of_memory.data());
+    return run_bad_input;
+  }
 }
 
 }  // namespace hcasim

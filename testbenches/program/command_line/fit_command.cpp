@@ -31,6 +31,7 @@ class fit_command final : public command {
     options.add_option("-j,--jobs", options_.jobs, "Points that run at once; the default is one per core")
         ->type_name("N")
         ->check(CLI::Range(1U, 4096U));
+    options.add_flag("--json", options_.json, "The result as JSON; the log goes to standard error");
     options.footer("Status: 0 the fit came to its end, 2 bad input.");
   }
   int run(const context& c) override {

@@ -302,7 +302,7 @@ TEST_F(sweep, bad_studies) {
       "s.yaml:8:13: axes.b: nodes is varied by two axes; remove one");
   bad("  a: {presets: [gneric]}\n",
       "s.yaml:7:17: axes.a: there is no preset 'gneric'; known names are: connect_ib, connectx3, connectx3_40, "
-      "connectx3_fdr, connectx3_qdr, connectx4, generic_100g, nfp6000, pair, star");
+      "connectx3_fdr, connectx3_qdr, connectx4, connectx6_hdr, generic_100g, nfp6000, pair, star");
   bad("  a: {zip: {nodes: [1, 2], link.loss: [0]}}\n",
       "s.yaml:7:39: axes.a.zip.link.loss: 1 values, but the lines above have 2; make them equal");
   bad("  a b: {knob: nodes, values: [1]}\n", "s.yaml:7:3: axes.a b: 'a b' is not a name; use letters, digits and '_'");

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "testbenches/program/description/system_errors.h"
 #include "testbenches/program/execution/interrupt.h"
@@ -80,6 +81,18 @@ std::string constants_text(const fit_plan& plan, const std::vector<knob_values>&
   return out;
 }
 
+// Returns the fitted constants, and the mean error of each series before and after.
+std::string fit_json(const fit_plan& plan, std::uint64_t seed, std::uint64_t evaluations,
+                     const std::vector<knob_values>& fitted, const std::vector<fitted_column>& columns) {
+  nlohmann::ordered_json out;
+  out["preset"] = plan.preset();
+  out["seed"] = seed;
+  out["evaluations"] = evaluations;
+  out["constants"] = together(fitted);
+  for (const fitted_column& c : columns) out["errors"][c.title] = c.errors;
+  return out.dump(2) + "\n";
+}
+
 }  // namespace
 
 int run_fit(const fit_options& o, platform_factory machine) {
@@ -101,7 +114,7 @@ int run_fit(const fit_options& o, platform_factory machine) {
   std::string log;
   const auto tell = [&log](const std::string& line) {
     log += line + "\n";
-    std::cout << line << std::endl;
+    (o.json ? std::cerr : std::cout) << line << std::endl;
   };
   fitter f(plan, points, evaluations, seed,
            {work.path(), machine, o.jobs ? o.jobs : std::max(1U, std::thread::hardware_concurrency()), watch.fd(), tell});
@@ -126,6 +139,7 @@ int run_fit(const fit_options& o, platform_factory machine) {
     tell("\nmean error of each series\n" + errors_table(columns, points));
     const std::string constants = constants_text(plan, fitted);
     tell("constants\n" + constants);
+    if (o.json) std::cout << fit_json(plan, seed, evaluations, fitted, columns);
     if (o.folder.empty()) return run_passed;
     write_file(o.folder / "log.txt", log);
     write_file(o.folder / (plan.preset() + "_fitted.yaml"),

@@ -19,6 +19,7 @@ struct fit_options {
   std::filesystem::path csv;     // empty = the data of the source tree
   std::filesystem::path folder;  // for the preset and the log; empty = none are written
   unsigned jobs = 0;             // 0 = one per core
+  bool json = false;             // the result as JSON, and the log on standard error
 };
 
 // Returns the cost of a judged experiment: its error as a share of its tolerance. Broken limits and failed shapes add to it.

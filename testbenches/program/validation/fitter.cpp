@@ -147,7 +147,8 @@ fitter::series_errors fitter::errors(const knob_values& knobs) {
            std::any_of(plan_.left_out().begin(), plan_.left_out().end(), has);
   };
   series_errors out;
-  for (const compared_experiment& e : runs(wanted, {knobs}).front()) {
+  const std::vector<std::vector<compared_experiment>> all = runs(wanted, {knobs});
+  for (const compared_experiment& e : all.front()) {
     for (const compared_series& s : e.series) {
       if (!s.complete()) continue;
       double sum = 0;
