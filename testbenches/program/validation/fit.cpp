@@ -112,9 +112,9 @@ int run_fit(const fit_options& o, platform_factory machine) {
   const interrupt_watch watch;
   const work_folder work({}, "fit");
   std::string log;
-  const auto tell = [&log](const std::string& line) {
+  const auto tell = [&log, json = o.json](const std::string& line) {
     log += line + "\n";
-    (o.json ? std::cerr : std::cout) << line << std::endl;
+    (json ? std::cerr : std::cout) << line << std::endl;
   };
   fitter f(plan, points, evaluations, seed,
            {work.path(), machine, o.jobs ? o.jobs : std::max(1U, std::thread::hardware_concurrency()), watch.fd(), tell});
