@@ -30,4 +30,12 @@ void send_queue::take_early(scheduled_qp& q) {
   }
 }
 
+void send_queue::drop_early(scheduled_qp& q) {
+  while (!q.early.empty()) {
+    cached_wqe& w = *q.early.pop();
+    early_blocks_ -= w.blocks;
+    forget(w);
+  }
+}
+
 }  // namespace hcasim

@@ -130,7 +130,10 @@ process send_queue::serve(scheduled_qp& first, ps t) {
       q->read_limit = context.max_read_out;
       const hca_buffer sq = context.sq;
       const std::uint32_t ring_blocks = (1U << sq.log_bytes) / HCA_WQE_BLOCK;
-      if (ring_blocks == 0) q->pi = q->ci;  // the QP has no SQ, whatever was rung
+      if (ring_blocks == 0) {  // the QP has no SQ, whatever was rung
+        drop_early(*q);
+        q->pi = q->ci;
+      }
       const std::uint32_t n = std::min(fetchable(q->ci, q->fetch_end(), ring_blocks, config_.fetch_batch), room);
       if (n < room) cache_.give(room - n);
       given = true;
@@ -391,10 +394,7 @@ bool send_queue::stop(scheduled_qp& q, send_queue_control& c) {
 
 void send_queue::check_stopped(scheduled_qp& q) {
   if (!asked_to_stop(q.state) || q.busy != 0) return;
-  while (!q.early.empty()) {
-    early_blocks_ -= q.early.front()->blocks;
-    q.fetched.push(q.early.pop());
-  }
+  drop_early(q);
   while (!q.fetched.empty()) forget(*q.fetched.pop());
   note_cache();
   if (!q.stopping) return;

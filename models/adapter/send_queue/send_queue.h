@@ -97,6 +97,7 @@ class send_queue : public unit {
   // Keeps WQEs that came by BlueFlame until the older ones are here (early_wqes.cpp).
   bool keep_early(scheduled_qp& q, const doorbell_ring& b);
   void take_early(scheduled_qp& q);
+  void drop_early(scheduled_qp& q);
 
   // Has outstanding WQEs make room, and fetches them again (refetch.cpp).
   void make_room(std::uint64_t blocks);
