@@ -24,6 +24,7 @@ void dma_engine::describe() {
   stats_.add("locks_held", "1", "atomic buckets locked", locks_level_);
   stats_.busy_time("issue_busy", "time bursts were being given to PCIe", issue_);
   stats_.busy_time("return_busy", "time bytes of reads passed the datapath on their way back", return_path_);
+  stats_.busy_time("atomics_busy", "time atomics were being started", atomic_pace_);
 
   guard_.list(stats_);
 
