@@ -217,14 +217,12 @@ std::string experiment::value_at(const YAML::Node& n, double x, const std::strin
 }
 
 std::string experiment::study_text(const replayed_series& s, const std::vector<const published_point*>& points,
-                                   const std::string& preset, const knob_values& knobs) const {
+                                   const std::string& preset) const {
   YAML::Node study;
   study["study"] = name_;
   study["question"] = fmt::format("{}: {}", title_, points.front()->series);
   study["base"] = YAML::Clone(s.base);
-  const std::string chosen = preset.empty() ? s.preset : preset;
-  if (!chosen.empty()) study["base"]["preset"] = chosen;
-  for (const auto& [knob, value] : knobs) study["base"][knob] = value;
+  if (!preset.empty()) study["base"]["preset"] = preset;
   YAML::Node axis;
   YAML::Node columns;
   for (const auto& entry : s.set) {

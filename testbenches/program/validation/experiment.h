@@ -27,7 +27,7 @@ struct tolerance {
   [[nodiscard]] bool any() const { return mape || worst || knee || asymptote; }
 };
 
-using knob_values = std::map<std::string, std::string>;  // by key path
+using knob_values = std::map<std::string, std::string>;  // constants of a preset, by path within the preset
 
 // A property of a curve's shape.
 struct shape_check {
@@ -80,10 +80,10 @@ class experiment {
 
   // Returns the series that replays the point. Throws description_error at the point's line.
   [[nodiscard]] const replayed_series& replay_of(const published_point& p) const;
-  // Returns the study that runs the points, which are of one series; its metric is `value`. `preset`: instead of the series'.
-  // `knobs`: values that stand above the preset's.
+  // Returns the study that runs the points, which are of one series; its metric is `value`. `preset`: a name or a file;
+  // empty = the defaults.
   [[nodiscard]] std::string study_text(const replayed_series& s, const std::vector<const published_point*>& points,
-                                       const std::string& preset, const knob_values& knobs = {}) const;
+                                       const std::string& preset) const;
 
  private:
   void read_series(const YAML::Node& n);

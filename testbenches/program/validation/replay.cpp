@@ -1,12 +1,12 @@
 #include "testbenches/program/validation/replay.h"
 
-#include <fstream>
 #include <map>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "testbenches/program/description/errors.h"
+#include "testbenches/program/description/system_errors.h"
 #include "testbenches/program/processes/pool.h"
 #include "testbenches/program/study/point.h"
 #include "testbenches/program/study/progress.h"
@@ -14,14 +14,28 @@
 namespace hcasim {
 namespace fs = std::filesystem;
 
-void replay::add(const experiment& e, compared_series& s, const knob_values& knobs) {
+namespace {
+
+std::string changed_preset(const std::string& preset, const knob_values& constants) {
+  std::string out = preset.empty() ? "" : fmt::format("include: {}\n", preset);
+  for (const auto& [path, value] : constants) out += fmt::format("{}: {}\n", path, value);
+  return out;
+}
+
+}  // namespace
+
+void replay::add(const experiment& e, compared_series& s, const knob_values& constants) {
   std::vector<const published_point*> points;
   for (const compared_point& p : s.points) points.push_back(p.published);
   const fs::path file = folder_ / fmt::format("{}_{}.yaml", e.name(), studies_.size() + 1);
-  std::ofstream out(file);
-  out << e.study_text(*s.replay, points, preset_, knobs);
-  out.close();
-  if (!out) throw input_error(fmt::format("cannot write '{}'; choose another folder with -o", file.string()));
+  std::string preset = preset_.empty() ? s.replay->preset : preset_;
+  if (!constants.empty()) {
+    fs::path changed = file;
+    changed.replace_extension("preset.yaml");
+    write_file(changed, changed_preset(preset, constants));
+    preset = fs::absolute(changed).string();
+  }
+  write_file(file, e.study_text(*s.replay, points, preset));
   const double factor = find_unit(s.replay->unit)->factor;
   auto made = std::make_unique<replayed>(replayed{study(file, machine_), &s, factor});
   for (std::uint64_t id = 1; id <= made->runs.points(); ++id) work_.push_back({made.get(), id});

@@ -21,9 +21,9 @@ class replay {
   replay(std::filesystem::path folder, std::string preset, platform_factory machine)
       : folder_(std::move(folder)), preset_(std::move(preset)), machine_(machine) {}
 
-  // Makes the study of a series. The series must stay where it is until run() has ended. `knobs`: values that stand above the
+  // Makes the study of a series. The series must stay where it is until run() has ended. `constants`: values in place of the
   // preset's. Throws input_error.
-  void add(const experiment& e, compared_series& s, const knob_values& knobs = {});
+  void add(const experiment& e, compared_series& s, const knob_values& constants = {});
   [[nodiscard]] std::uint64_t points() const { return work_.size(); }
   // Runs everything; false = interrupted.
   bool run(unsigned jobs, int stop_fd);
