@@ -1,7 +1,5 @@
 // The page of `hcasim report` in a real browser. It opens without a network, shows values on hover, sorts on a click, and draws
 // another kind of chart. A hundred thousand points open quickly (measured to the first frame that shows them).
-#include <unistd.h>
-
 #include <algorithm>
 
 #include <gtest/gtest.h>
@@ -9,6 +7,7 @@
 
 #include "testbenches/program/places/places.h"
 #include "testbenches/program/study/results.h"
+#include "testbenches/program/testing/own_folder.h"
 #include "testbenches/program/testing/run_program.h"
 
 namespace hcasim {
@@ -17,20 +16,14 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-class page : public ::testing::Test {
+class page : public test_in_own_folder {
  protected:
   page() {
-    fs::create_directories(folder_);
-    fs::current_path(folder_);
     std::ofstream("s.yaml") << "study: sample\nquestion: </script> & <b>?\nbase: {testbench: ping}\naxes:\n"
                                "  size: {knob: parameters.size, values: [64 B, 1 KiB, 16 KiB]}\n"
                                "  seed: {knob: seed, values: [1, 2]}\n"
                                "metrics:\n  write: {figure: WRITE, unit: ns}\n  read: {figure: READ, unit: ns}\n"
                                "charts:\n  - {line: write, x: size, series: seed}\n  - {stacked: [write, read], x: size}\n";
-  }
-  ~page() override {
-    fs::current_path("/");
-    fs::remove_all(folder_);
   }
   static outcome hcasim(const std::string& arguments) { return run_program(places::program, arguments); }
   static json use(const std::string& file) {
@@ -45,15 +38,13 @@ class page : public ::testing::Test {
     result_file::open("out/results.sqlite", false).query(sql, [&](const auto& row) { value = row[0]; });
     return value;
   }
-
-  fs::path folder_ = fs::temp_directory_path() / fmt::format("hcasim_page_{}", ::getpid());
 };
 
 TEST_F(page, opens_without_a_network_and_can_be_used) {
   ASSERT_EQ(hcasim("sweep s.yaml -o out").status, 0);
   const outcome o = hcasim("report out");
   ASSERT_EQ(o.status, 0) << o.text;
-  EXPECT_EQ(o.text, fmt::format("{}/out/report.html\n", folder_.string()));
+  EXPECT_EQ(o.text, fmt::format("{}/out/report.html\n", folder().string()));
   const json seen = use("out/report.html");
   ASSERT_TRUE(seen.is_object());
   EXPECT_EQ(seen["errors"], json::array());
@@ -135,7 +126,7 @@ TEST_F(page, no_browser_is_a_clear_error_and_the_page_is_there) {
   EXPECT_EQ(o.text,
             fmt::format("{0}/page.html\nhcasim: no browser could be started ($BROWSER, xdg-open); the page is written: open "
                         "'{0}/page.html' elsewhere, or make pictures with --svg\n",
-                        folder_.string()));
+                        folder().string()));
   EXPECT_GT(fs::file_size("page.html"), 500'000U);
   const outcome mine = run_program("env", fmt::format("BROWSER=/bin/true {} report out --open", places::program));
   EXPECT_EQ(mine.status, 0) << mine.text;

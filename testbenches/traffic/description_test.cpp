@@ -4,10 +4,10 @@
 #include <fstream>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include "testbenches/program/places/places.h"
+#include "testbenches/program/testing/own_folder.h"
 #include "testbenches/program/testing/run_program.h"
 
 namespace hcasim {
@@ -16,16 +16,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-class traffic_description : public ::testing::Test {
+class traffic_description : public test_in_own_folder {
  protected:
-  traffic_description() {
-    fs::create_directories(folder_);
-    fs::current_path(folder_);
-  }
-  ~traffic_description() override {
-    fs::current_path("/");
-    fs::remove_all(folder_);
-  }
   static outcome run(const std::string& arguments) {
     return run_program(places::program, "run " + arguments + " -o out --force --no-trace");
   }
@@ -34,8 +26,6 @@ class traffic_description : public ::testing::Test {
                             << flows << "  measure: 20 us\n";
   }
   static json result() { return json::parse(file_content("out/result.json")); }
-
-  fs::path folder_ = fs::temp_directory_path() / fmt::format("hcasim_traffic_{}", ::getpid());
 };
 
 constexpr const char* mixed = "    mixed: {from: clients, to: servers, pattern: incast, read: 3, write: 1, size: 1 KiB}\n";
@@ -261,7 +251,7 @@ TEST_F(traffic_description, a_histogram_lies_beside_its_description) {
   fs::rename("t.yaml", "deep/t.yaml");
   ASSERT_EQ(run("deep/t.yaml").status, 0);
   EXPECT_EQ(result()["description"]["traffic"]["flows"]["mixed"]["size"],
-            "histogram " + (fs::canonical(folder_) / "deep/sizes.csv").string());
+            "histogram " + (fs::canonical(folder()) / "deep/sizes.csv").string());
 }
 
 }  // namespace

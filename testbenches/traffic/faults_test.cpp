@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "testbenches/program/places/places.h"
+#include "testbenches/program/testing/own_folder.h"
 #include "testbenches/program/testing/run_program.h"
 
 namespace hcasim {
@@ -13,16 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class TrafficFaults : public ::testing::Test {
+class traffic_faults : public test_in_own_folder {
  protected:
-  void SetUp() override {
-    fs::create_directories(folder_);
-    fs::current_path(folder_);
-  }
-  void TearDown() override {
-    fs::current_path("/");
-    fs::remove_all(folder_);
-  }
   static outcome run(const std::string& machine, const std::string& fault, const std::string& traffic) {
     std::ofstream("t.yaml") << "testbench: traffic\npreset: generic_100g\ntopology: switch\n"
                             << machine << "faults:\n  - {" << fault << "}\ntraffic:\n"
@@ -34,12 +27,9 @@ class TrafficFaults : public ::testing::Test {
     EXPECT_NE(o.text.find(part), std::string::npos) << o.text;
     EXPECT_TRUE(fs::exists("out/result.json"));
   }
-
- private:
-  fs::path folder_ = fs::temp_directory_path() / fmt::format("hcasim_traffic_faults_{}", ::getpid());
 };
 
-TEST_F(TrafficFaults, memory_of_a_gpu_meets_faults_and_resets) {
+TEST_F(traffic_faults, memory_of_a_gpu_meets_faults_and_resets) {
   const std::string gpus = "node*: {peer0: {kind: gpu}}\n";
   const std::string flow =
       "  groups: {a: 0, b: 1}\n  flows:\n"
@@ -52,7 +42,7 @@ TEST_F(TrafficFaults, memory_of_a_gpu_meets_faults_and_resets) {
 }
 
 // The host is lost in the first phase, between the phases (no message is under way to it), or in the second.
-TEST_F(TrafficFaults, a_host_lost_between_phases_fails_the_run) {
+TEST_F(traffic_faults, a_host_lost_between_phases_fails_the_run) {
   const std::string flows =
       "  groups: {root: 0, all: 1-3}\n  flows:\n"
       "    scatter: {from: root, to: all, pattern: outcast, write: 1, messages: 300}\n"

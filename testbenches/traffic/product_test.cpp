@@ -6,12 +6,12 @@
 
 #include "testbenches/program/places/places.h"
 #include "testbenches/program/testing/combinations.h"
+#include "testbenches/program/testing/own_folder.h"
 #include "testbenches/program/testing/run_program.h"
 
 namespace hcasim {
 namespace {
 
-namespace fs = std::filesystem;
 using testing::axis;
 using testing::combination;
 
@@ -54,10 +54,9 @@ bool allowed(const combination& c) {
   return (c[2] == 0 || c[2] == gpu) && (c[1] == 0 || c[0] == registered || (c[0] == bind && c[1] == gpu));
 }
 
-TEST(traffic_product, every_pair_of_ways_carries_all_messages) {
-  const fs::path folder = fs::temp_directory_path() / fmt::format("hcasim_product_{}", ::getpid());
-  fs::create_directories(folder);
-  fs::current_path(folder);
+class traffic_product : public test_in_own_folder {};
+
+TEST_F(traffic_product, every_pair_of_ways_carries_all_messages) {
   std::ofstream("t.yaml") << "testbench: traffic\nnode*.peer0.kind: gpu\ntraffic:\n"
                              "  groups: {clients: 0, servers: 1}\n  flows:\n"
                              "    f: {from: clients, to: servers, size: uniform 1 B to 1 KiB, qps: 2, "
@@ -75,8 +74,6 @@ TEST(traffic_product, every_pair_of_ways_carries_all_messages) {
     EXPECT_EQ(tables[1]["title"], "latency");
     EXPECT_EQ(tables[1]["rows"][0][2], messages) << arguments;
   }
-  fs::current_path("/");
-  fs::remove_all(folder);
 }
 
 }  // namespace

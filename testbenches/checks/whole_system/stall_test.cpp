@@ -1,6 +1,5 @@
 // Runs that stand still end, and report what waits for what; seemingly still runs go on.
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include <chrono>
@@ -13,6 +12,7 @@
 #include "testbenches/program/command_line/system_platform.h"
 #include "testbenches/program/execution/execute.h"
 #include "testbenches/program/places/places.h"
+#include "testbenches/program/testing/own_folder.h"
 #include "testbenches/program/testing/run_program.h"
 #include "tlm/base/event_alarm.h"
 
@@ -318,19 +318,9 @@ TEST(stall, looks_at_the_health_of_a_device_hide_no_stall) {
   EXPECT_LT(now(), 30000_ms);
 }
 
-class stall_program : public ::testing::Test {
+class stall_program : public test_in_own_folder {
  protected:
-  stall_program() {
-    fs::create_directories(folder_);
-    fs::current_path(folder_);
-  }
-  ~stall_program() override {
-    fs::current_path("/");
-    fs::remove_all(folder_);
-  }
   static outcome hcasim(const std::string& arguments) { return run_program(places::program, arguments); }
-
-  fs::path folder_ = fs::temp_directory_path() / fmt::format("hcasim_stall_{}", ::getpid());
 };
 
 // A device that answers reads later than any program would wait.

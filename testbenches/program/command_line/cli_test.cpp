@@ -28,7 +28,7 @@ class cli : public selftest_program {
       ::execl(places::selftest, "hcasim", "run", "count_ticks", "-o", "out", "--hang", "true", nullptr);
       ::_exit(99);
     }
-    const auto made = [this] { return fs::exists(folder_ / ".out.partial/resolved.yaml"); };
+    const auto made = [this] { return fs::exists(folder() / ".out.partial/resolved.yaml"); };
     for (int i = 0; i < 500 && !made(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     EXPECT_TRUE(made()) << "the temporary folder";
     return child;
@@ -81,7 +81,7 @@ TEST_F(cli, a_run_writes_its_results) {
             std::string::npos)
       << o.text;
   EXPECT_NE(o.text.find("operations/s"), std::string::npos);
-  EXPECT_NE(o.text.find(fmt::format("results in  {}/out\n", folder_.string())), std::string::npos);
+  EXPECT_NE(o.text.find(fmt::format("results in  {}/out\n", folder().string())), std::string::npos);
 
   const auto r = ordered_json::parse(content("out/result.json"));
   EXPECT_EQ(r["testbench"], "count_ticks");
@@ -105,7 +105,7 @@ TEST_F(cli, a_run_writes_its_results) {
   EXPECT_EQ(host["queue_activations"], 100);
   EXPECT_GT(host["peak_memory_mib"].get<double>(), 1);
   EXPECT_NE(content("out/waves.vcd").find("$var wire 8 ! count [7:0] $end"), std::string::npos);
-  EXPECT_NE(content("out/waves.gtkw").find(fmt::format("[dumpfile] \"{}/out/waves.vcd\"", folder_.string())),
+  EXPECT_NE(content("out/waves.gtkw").find(fmt::format("[dumpfile] \"{}/out/waves.vcd\"", folder().string())),
             std::string::npos);
   EXPECT_EQ(content("out/gtkwave/state_0.txt"), "0 idle\n1 busy\n2 done\n");
 }
@@ -152,7 +152,7 @@ TEST_F(cli, waveforms_as_fst_and_of_a_part) {
   ASSERT_EQ(hcasim("run count_ticks -o again --ticks 3000 --waves fst").status, 0);
   EXPECT_FALSE(fs::exists("fst/waves.vcd"));
   EXPECT_EQ(content("fst/waves.fst"), content("again/waves.fst"));
-  EXPECT_NE(content("fst/waves.gtkw").find(fmt::format("[dumpfile] \"{}/fst/waves.fst\"", folder_.string())),
+  EXPECT_NE(content("fst/waves.gtkw").find(fmt::format("[dumpfile] \"{}/fst/waves.fst\"", folder().string())),
             std::string::npos);
   EXPECT_EQ(changes_by_name(parse_fst("fst/waves.fst")), changes_by_name(parse_vcd("vcd/waves.vcd")));
   EXPECT_EQ(content("fst/result.json"), content("vcd/result.json"));
@@ -185,7 +185,7 @@ TEST_F(cli, an_earlier_result_is_replaced_only_when_asked) {
   refused("run count_ticks -o out --ticks 6",
           fmt::format("'{}/out' already holds a result; add --force to replace it or choose "
                       "another folder with -o",
-                      folder_.string()));
+                      folder().string()));
   EXPECT_EQ(content("out/result.json"), first);
   ASSERT_EQ(hcasim("run count_ticks -o out --ticks 6 --force").status, 0);
   EXPECT_NE(content("out/result.json"), first);
@@ -196,7 +196,7 @@ TEST_F(cli, an_earlier_result_is_replaced_only_when_asked) {
   refused("run count_ticks -o mine --force",
           fmt::format("'{}/mine' exists and is not a result of hcasim, so it is not replaced; "
                       "choose another folder with -o",
-                      folder_.string()));
+                      folder().string()));
   EXPECT_EQ(content("mine/thesis.txt"), "years of work");
   fs::create_directories("empty");
   EXPECT_EQ(hcasim("run count_ticks -o empty/").status, 0);
@@ -210,7 +210,7 @@ TEST_F(cli, without_a_folder_results_are_numbered) {
 
   fs::remove_all("hcasim-out/count_ticks-001");
   fs::create_directories("hcasim-out/count_ticks-of_mine");
-  const fs::path partial = folder_ / "hcasim-out/.count_ticks-003.partial";
+  const fs::path partial = folder() / "hcasim-out/.count_ticks-003.partial";
   const pid_t other = ::fork();
   if (other == 0) {
     std::freopen("/dev/null", "w", stdout);
@@ -273,9 +273,9 @@ TEST_F(cli, unreadable_input_and_unwritable_output) {
   refused("run count_ticks -o out --input missing.csv", "parameters.input: cannot read 'missing.csv'; check the path");
   refused("run count_ticks -o deep/er/out --input missing.csv", "parameters.input: cannot read 'missing.csv'; check the path");
   file("plain", "");
-  refused("run count_ticks -o plain", fmt::format("'{}/plain' is not a folder; choose another with -o", folder_.string()));
+  refused("run count_ticks -o plain", fmt::format("'{}/plain' is not a folder; choose another with -o", folder().string()));
   refused("run count_ticks -o plain/out",
-          fmt::format("cannot write into '{}/plain': Not a directory; choose another folder with -o", folder_.string()));
+          fmt::format("cannot write into '{}/plain': Not a directory; choose another folder with -o", folder().string()));
   const outcome o = hcasim("run count_ticks -o /proc/out");
   EXPECT_EQ(o.status, 2);
   EXPECT_NE(o.text.find("cannot write into '/proc': "), std::string::npos) << o.text;
@@ -293,7 +293,7 @@ TEST_F(cli, an_interrupt_leaves_nothing_behind) {
 TEST_F(cli, two_runs_do_not_share_a_folder) {
   const pid_t child = hanging_run();
   const std::string taken =
-      fmt::format("another run is writing '{}/out'; wait for its end or choose another folder with -o", folder_.string());
+      fmt::format("another run is writing '{}/out'; wait for its end or choose another folder with -o", folder().string());
   refused("run count_ticks -o out", taken);
   refused("run count_ticks -o out --force", taken);
   EXPECT_EQ(hcasim("run count_ticks -o other").status, 0);
@@ -384,7 +384,7 @@ TEST_F(cli, every_command_speaks_json) {
   EXPECT_EQ(json("sweep s.yaml -o study --json")["passed"], 2);
   const auto report = json("report study --svg pictures --json");
   EXPECT_TRUE(report["page"].is_null());
-  EXPECT_EQ(report["pictures"][0], fmt::format("{}/pictures/s_1.svg", folder_.string()));
+  EXPECT_EQ(report["pictures"][0], fmt::format("{}/pictures/s_1.svg", folder().string()));
   // The manual knows the option, the status and the choice everywhere.
   const auto manual = json("man --json");
   for (const auto& command : manual["commands"]) {

@@ -1,6 +1,4 @@
 // `hcasim trace`: converts a recording into the one that the run itself could have made.
-#include <unistd.h>
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 
 #include "testbenches/program/places/places.h"
 #include "testbenches/program/selftest/read_waves.h"
+#include "testbenches/program/testing/own_folder.h"
 #include "testbenches/program/testing/run_program.h"
 
 namespace hcasim {
@@ -15,16 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class convert : public ::testing::Test {
+class convert : public test_in_own_folder {
  protected:
-  convert() {
-    fs::create_directories(folder_);
-    fs::current_path(folder_);
-  }
-  ~convert() override {
-    fs::current_path("/");
-    fs::remove_all(folder_);
-  }
   static outcome hcasim(const std::string& arguments) { return run_program(places::selftest, arguments); }
   static void good(const std::string& arguments) {
     const outcome o = hcasim(arguments);
@@ -36,8 +27,6 @@ class convert : public ::testing::Test {
     EXPECT_EQ(o.text, fmt::format("hcasim: {}\n", message));
     EXPECT_FALSE(fs::exists("x.vcd") || fs::exists("x.fst") || fs::exists("x.vcd.partial")) << arguments;
   }
-
-  fs::path folder_ = fs::temp_directory_path() / fmt::format("hcasim_convert_{}", ::getpid());
 };
 
 TEST_F(convert, gives_the_bytes_of_a_recording) {

@@ -160,7 +160,7 @@ TEST_F(surroundings, names_as_long_as_file_systems_allow) {
   EXPECT_TRUE(files().empty());
   const std::string long_name(256, 'a');
   refused("run count_ticks -o " + long_name,
-          fmt::format("cannot write '{}/{}': File name too long; choose a shorter name", folder_.string(), long_name));
+          fmt::format("cannot write '{}/{}': File name too long; choose a shorter name", folder().string(), long_name));
 }
 
 // A run that was ended between moving the earlier result away and the new one into its place.
@@ -247,7 +247,7 @@ TEST_F(surroundings, too_few_processes_are_named) {
   const bool root = ::geteuid() == 0;
   const std::string as_user =
       root ? "exec setpriv --reuid 61234 --regid 61234 --clear-groups prlimit --nproc=1 $H " : "ulimit -u 1; exec $H ";
-  fs::permissions(folder_, fs::perms::all);
+  fs::permissions(folder(), fs::perms::all);
   study();
   if (root && shell("setpriv --reuid 61234 --regid 61234 --clear-groups $H version").status != 0)
     GTEST_SKIP() << "another user may not run the program here";
@@ -286,7 +286,7 @@ TEST_F(surroundings, without_proc_and_without_temporary_files) {
        fmt::format("mkdir -p /mnt; mount -t tmpfs none /mnt; mount -t tmpfs none /proc\ncp -r {0} /mnt/w; cd /mnt/w\n"
                    "mount -t tmpfs -o ro none /tmp\n{1} run count_ticks -o x --waves fst && {1} trace x/waves.fst y.vcd && "
                    "cmp x/waves.fst ok/waves.fst && {1} sweep s.yaml -o z && echo all done\n",
-                   folder_.string(), places::selftest));
+                   folder().string(), places::selftest));
   study();
   ends("unshare -m sh run.sh", 0, "all done\n");
 }

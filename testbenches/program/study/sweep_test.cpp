@@ -73,7 +73,7 @@ TEST_F(sweep, every_kind_of_axis) {
   fs::create_directories("presets");
   file("presets/small.yaml", "hca: {mrc_cache: {ways: 2}}\n");
   file("presets/large.yaml", "hca: {mrc_cache: {ways: 32}}\n");
-  ::setenv("HCASIM_PRESETS", (folder_ / "presets").c_str(), 1);
+  ::setenv("HCASIM_PRESETS", (folder() / "presets").c_str(), 1);
   file("s.yaml", study("  device: {presets: [small, large]}\n"
                        "  size: {knob: 'node*.hca.mrc_cache.size', log: {from: 1 KiB, to: 1 MiB, factor: 32}}\n"
                        "  both: {zip: {node0.hca.depth: [2 cycles, 4 cycles], link.rate: {range: {from: 10 Gb/s, to: 20 Gb/s, "

@@ -3,29 +3,20 @@
 #include <fstream>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include "testbenches/program/places/places.h"
 #include "testbenches/program/study/results.h"
+#include "testbenches/program/testing/own_folder.h"
 #include "testbenches/program/testing/run_program.h"
 
 namespace hcasim {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 
-class asking_program : public ::testing::Test {
+class asking_program : public test_in_own_folder {
  protected:
-  asking_program() {
-    fs::create_directories(folder_);
-    fs::current_path(folder_);
-  }
-  ~asking_program() override {
-    fs::current_path("/");
-    fs::remove_all(folder_);
-  }
   static outcome hcasim(const std::string& arguments) { return run_program(places::program, arguments); }
   static json result_of(const std::string& arguments) {
     const outcome o = hcasim(fmt::format("run {} -o out --force --no-trace --json", arguments));
@@ -40,8 +31,6 @@ class asking_program : public ::testing::Test {
     }
     return nullptr;
   }
-
-  fs::path folder_ = fs::temp_directory_path() / fmt::format("hcasim_asking_{}", ::getpid());
 };
 
 TEST_F(asking_program, cost_is_entries_times_width) {

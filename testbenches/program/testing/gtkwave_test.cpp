@@ -1,6 +1,4 @@
 // The save file of a run, opened in GTKWave on a screen of its own: the picture must show waves.
-#include <unistd.h>
-
 #include <map>
 #include <string_view>
 
@@ -8,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "testbenches/program/places/places.h"
+#include "testbenches/program/testing/own_folder.h"
 #include "testbenches/program/testing/run_program.h"
 
 namespace hcasim {
@@ -15,16 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class gtkwave : public ::testing::Test {
+class gtkwave : public test_in_own_folder {
  protected:
-  gtkwave() {
-    fs::create_directories(folder_);
-    fs::current_path(folder_);
-  }
-  ~gtkwave() override {
-    fs::current_path("/");
-    fs::remove_all(folder_);
-  }
   static bool there(const std::string& program) { return run_program("command -v", program).status == 0; }
   // Returns why GTKWave cannot be tested; empty = it can.
   static std::string missing() {
@@ -98,8 +89,6 @@ class gtkwave : public ::testing::Test {
     }
     return n;
   }
-
-  fs::path folder_ = fs::temp_directory_path() / fmt::format("hcasim_gtkwave_{}", ::getpid());
 };
 
 TEST_F(gtkwave, draws_the_waves_of_a_run) {

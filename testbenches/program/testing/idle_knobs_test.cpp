@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "testbenches/program/places/places.h"
+#include "testbenches/program/testing/own_folder.h"
 #include "testbenches/program/testing/run_program.h"
 
 namespace hcasim {
@@ -12,16 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class IdleKnobs : public ::testing::Test {
+class idle_knobs : public test_in_own_folder {
  protected:
-  void SetUp() override {
-    fs::create_directories(folder_);
-    fs::current_path(folder_);
-  }
-  void TearDown() override {
-    fs::current_path("/");
-    fs::remove_all(folder_);
-  }
   static outcome run(const std::string& arguments) {
     return run_program(places::program, "run ping --no-trace --force -o out " + arguments);
   }
@@ -42,12 +35,9 @@ class IdleKnobs : public ::testing::Test {
                             << "}\nmetrics: {t: {figure: WRITE}}\n";
     return run_program(places::program, "sweep s.yaml -j 1 -o swept");
   }
-
- private:
-  fs::path folder_ = fs::temp_directory_path() / fmt::format("hcasim_idle_{}", ::getpid());
 };
 
-TEST_F(IdleKnobs, are_refused_with_the_knob_that_makes_use_of_them) {
+TEST_F(idle_knobs, are_refused_with_the_knob_that_makes_use_of_them) {
   refused("--set 'switch.latency=1 us'", "switch.latency: has no effect without a switch; write topology: switch");
   refused("--set node*.peer0.memory='1 GiB'", "has no effect while node0.peer0.kind is none");
   refused("--set node1.hca.atc.entries=64",
@@ -58,21 +48,21 @@ TEST_F(IdleKnobs, are_refused_with_the_knob_that_makes_use_of_them) {
   refused("--from '1 us'", "--from: nothing is recorded");
 }
 
-TEST_F(IdleKnobs, are_taken_when_they_matter_somewhere) {
+TEST_F(idle_knobs, are_taken_when_they_matter_somewhere) {
   taken("--set topology=switch --set 'switch.latency=1 us'");
   taken("--set node*.peer0.memory='1 GiB' --set node1.peer0.kind=gpu");
   taken("--set node*.iommu.enabled=false");
   taken("--set preset=connectx4");
 }
 
-TEST_F(IdleKnobs, a_resolved_description_runs_again) {
+TEST_F(idle_knobs, a_resolved_description_runs_again) {
   ASSERT_EQ(run("--set preset=connectx4").status, 0);
   fs::rename("out", "first");
   const outcome o = run_program(places::program, "run first/resolved.yaml --no-trace -o second");
   EXPECT_EQ(o.status, 0) << o.text;
 }
 
-TEST_F(IdleKnobs, of_a_study_are_refused_when_no_axis_sets_the_switch) {
+TEST_F(idle_knobs, of_a_study_are_refused_when_no_axis_sets_the_switch) {
   const std::string latency = "l: {knob: switch.latency, values: [100 ns, 200 ns]}";
   const outcome idle = sweep("", latency);
   EXPECT_EQ(idle.status, 2) << idle.text;

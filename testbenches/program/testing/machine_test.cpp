@@ -1,9 +1,8 @@
 // The real program on machines that give little: descriptors, memory, stack, processes, a file system without /proc.
-#include <unistd.h>
-
 #include <gtest/gtest.h>
 
 #include "testbenches/program/places/places.h"
+#include "testbenches/program/testing/own_folder.h"
 #include "testbenches/program/testing/run_program.h"
 
 namespace hcasim {
@@ -11,16 +10,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class machine : public ::testing::Test {
+class machine : public test_in_own_folder {
  protected:
-  machine() {
-    fs::create_directories(folder_);
-    fs::current_path(folder_);
-  }
-  ~machine() override {
-    fs::current_path("/");
-    fs::remove_all(folder_);
-  }
   // The script knows the program as $H.
   static outcome shell(const std::string& script) {
     std::ofstream("script") << fmt::format("H={}\n{}\n", places::program, script);
@@ -37,8 +28,6 @@ class machine : public ::testing::Test {
     fs::remove_all("x");
     return o.status == 0;
   }
-
-  fs::path folder_ = fs::temp_directory_path() / fmt::format("hcasim_machine_{}", ::getpid());
 };
 
 TEST_F(machine, too_few_descriptors) {

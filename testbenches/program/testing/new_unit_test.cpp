@@ -2,10 +2,10 @@
 #include <set>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include "testbenches/program/places/places.h"
+#include "testbenches/program/testing/own_folder.h"
 #include "testbenches/program/testing/run_program.h"
 
 namespace hcasim {
@@ -13,19 +13,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class new_unit_of_the_program : public ::testing::Test {
+class new_unit_of_the_program : public test_in_own_folder {
  protected:
-  new_unit_of_the_program() {
-    fs::create_directories(folder_);
-    fs::current_path(folder_);
-  }
-  ~new_unit_of_the_program() override {
-    fs::current_path("/");
-    fs::remove_all(folder_);
-  }
   static outcome hcasim(const std::string& arguments) { return run_program(places::program, arguments); }
-
-  fs::path folder_ = fs::temp_directory_path() / fmt::format("hcasim_new_unit_{}", ::getpid());
 };
 
 TEST_F(new_unit_of_the_program, writes_a_project_of_every_kind) {

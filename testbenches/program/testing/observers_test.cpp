@@ -1,6 +1,5 @@
 // Three observers, one truth: for every level that a unit counts and shows, statistics and waveform agree. Mean and peak over
 // the measured part are the same. The spans agree, too, where the level counts crossings of the unit's border.
-#include <unistd.h>
 #include <cmath>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 
 #include "testbenches/program/places/places.h"
 #include "testbenches/program/recording/wave_reader.h"
+#include "testbenches/program/testing/own_folder.h"
 #include "testbenches/program/testing/run_program.h"
 
 namespace hcasim {
@@ -149,17 +149,8 @@ seen of_spans(const std::vector<track_span>& spans, const std::string& node, con
   return o.result();
 }
 
-class observers : public ::testing::Test {
+class observers : public test_in_own_folder {
  protected:
-  observers() {
-    fs::create_directories(folder_);
-    fs::current_path(folder_);
-  }
-  ~observers() override {
-    fs::current_path("/");
-    fs::remove_all(folder_);
-  }
-
   static void expect_same(const seen& a, const seen& b, const std::string& what) {
     EXPECT_NEAR(a.mean, b.mean, 0.01 * std::max(a.mean, b.mean)) << what << ", mean";
     EXPECT_NEAR(a.peak, b.peak, 0.01 * std::max(a.peak, b.peak)) << what << ", peak";
@@ -199,8 +190,6 @@ class observers : public ::testing::Test {
           << l << " was never above 0: nothing was compared";
     }
   }
-
-  fs::path folder_ = fs::temp_directory_path() / fmt::format("hcasim_observers_{}", ::getpid());
 };
 
 TEST_F(observers, agree_on_writes) {

@@ -3,10 +3,10 @@
 #include <set>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include "testbenches/program/places/places.h"
+#include "testbenches/program/testing/own_folder.h"
 #include "testbenches/program/testing/run_program.h"
 #include "testbenches/program/testing/whole_run.h"
 
@@ -16,19 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-class program : public ::testing::Test {
+class program : public test_in_own_folder {
  protected:
-  program() {
-    fs::create_directories(folder_);
-    fs::current_path(folder_);
-  }
-  ~program() override {
-    fs::current_path("/");
-    fs::remove_all(folder_);
-  }
   static outcome hcasim(const std::string& arguments) { return run_program(places::program, arguments); }
-
-  fs::path folder_ = fs::temp_directory_path() / fmt::format("hcasim_program_{}", ::getpid());
 };
 
 TEST_F(program, every_preset_runs) {
@@ -150,7 +140,7 @@ TEST_F(program, values_that_do_not_go_together_are_bad_input) {
     const outcome o = hcasim("run ping -o out " + arguments);
     EXPECT_EQ(o.status, 2) << arguments;
     EXPECT_EQ(o.text, message);
-    EXPECT_TRUE(fs::is_empty(folder_)) << arguments;
+    EXPECT_TRUE(fs::is_empty(folder())) << arguments;
   }
 }
 

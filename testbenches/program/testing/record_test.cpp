@@ -6,10 +6,10 @@
 #include <set>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include "testbenches/program/places/places.h"
+#include "testbenches/program/testing/own_folder.h"
 #include "testbenches/program/testing/run_program.h"
 #include "testbenches/program/testing/whole_run.h"
 #include "tlm/packet.h"
@@ -21,19 +21,9 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using bytes = std::vector<std::uint8_t>;
 
-class recorded : public ::testing::Test {
+class recorded : public test_in_own_folder {
  protected:
-  recorded() {
-    fs::create_directories(folder_);
-    fs::current_path(folder_);
-  }
-  ~recorded() override {
-    fs::current_path("/");
-    fs::remove_all(folder_);
-  }
   static outcome hcasim(const std::string& arguments) { return run_program(places::program, arguments); }
-
-  fs::path folder_ = fs::temp_directory_path() / fmt::format("hcasim_record_{}", ::getpid());
 };
 
 std::uint64_t little(const bytes& b, std::size_t at, int n) {

@@ -10,6 +10,7 @@
 #include "testbenches/program/places/places.h"
 #include "testbenches/program/selftest/loopback_slurm.h"
 #include "testbenches/program/study/results.h"
+#include "testbenches/program/testing/own_folder.h"
 #include "testbenches/program/testing/run_program.h"
 
 namespace hcasim {
@@ -18,20 +19,14 @@ namespace {
 namespace fs = std::filesystem;
 using rows = std::vector<std::vector<std::string>>;
 
-class slurm : public ::testing::Test {
+class slurm : public test_in_own_folder {
  protected:
   slurm() {
-    fs::create_directories(folder_);
-    fs::current_path(folder_);
     std::ofstream("s.yaml")
         << "study: sample\nquestion: What about it?\nbase: {testbench: count_ticks, parameters: {ticks: 2500000}}\n"
            "axes:\n  seed: {knob: seed, range: {from: 1, to: 6, step: 1}}\n"
            "  how: {zip: {parameters.check_fails: ['false', 'true'], link.loss: [0, 0.5]}, labels: [good, bad]}\n"
            "metrics:\n  latency: {figure: latency}\n  ticked: {statistic: node0.key_check.operations}\n";
-  }
-  ~slurm() override {
-    fs::current_path("/");
-    fs::remove_all(folder_);
   }
 
   static outcome hcasim(const std::string& arguments) { return run_program(places::selftest, arguments); }
@@ -94,12 +89,10 @@ class slurm : public ::testing::Test {
     for (const auto& e : fs::directory_iterator(folder)) out.push_back(e.path().filename());
     return out;
   }
-
-  fs::path folder_ = fs::temp_directory_path() / fmt::format("hcasim_slurm_{}", ::getpid());
 };
 
 TEST_F(slurm, the_same_rows_although_a_task_is_killed_and_run_again) {
-  const selftest::loopback_slurm cluster(folder_ / "cluster");
+  const selftest::loopback_slurm cluster(folder() / "cluster");
   ASSERT_EQ(hcasim("sweep s.yaml -o here").status, 1) << "every second point fails its check";
   const pid_t child = begin({"sweep", "s.yaml", "-o", "there", "--executor", "slurm", "-j", "2", "--points-per-task", "3",
                              "--sbatch=--requeue", "--sbatch=--partition=loop"});
@@ -117,7 +110,7 @@ TEST_F(slurm, the_same_rows_although_a_task_is_killed_and_run_again) {
 }
 
 TEST_F(slurm, a_task_that_dies_costs_only_the_point_it_was_at) {
-  const selftest::loopback_slurm cluster(folder_ / "cluster");
+  const selftest::loopback_slurm cluster(folder() / "cluster");
   ASSERT_EQ(hcasim("sweep s.yaml -o here").status, 1);
   const pid_t child = begin(
       {"sweep", "s.yaml", "-o", "there", "--executor", "slurm", "-j", "1", "--points-per-task", "12", "--time-limit", "1 min"});
@@ -143,7 +136,7 @@ TEST_F(slurm, a_task_that_dies_costs_only_the_point_it_was_at) {
 }
 
 TEST_F(slurm, the_sweep_may_be_killed_and_the_job_goes_on) {
-  const selftest::loopback_slurm cluster(folder_ / "cluster");
+  const selftest::loopback_slurm cluster(folder() / "cluster");
   const std::vector<std::string> sweep{"sweep", "s.yaml", "-o", "there", "--executor", "slurm", "-j", "1", "--points-per-task",
                                        "12"};
   const pid_t child = begin(sweep);
@@ -167,7 +160,7 @@ TEST_F(slurm, the_sweep_may_be_killed_and_the_job_goes_on) {
 }
 
 TEST_F(slurm, what_slurm_refuses) {
-  auto cluster = std::make_unique<selftest::loopback_slurm>(folder_ / "cluster");
+  auto cluster = std::make_unique<selftest::loopback_slurm>(folder() / "cluster");
   const outcome refused = hcasim("sweep s.yaml -o there --executor slurm --sbatch=--partition=nowhere");
   EXPECT_EQ(refused.status, 2);
   EXPECT_EQ(refused.text.find("hcasim: Slurm does not take the job: sbatch: error: invalid partition specified: nowhere"), 0U)

@@ -1,8 +1,6 @@
 // Runs studies with the sample program in a folder of their own, for tests.
 #pragma once
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -12,23 +10,15 @@
 
 #include "testbenches/program/places/places.h"
 #include "testbenches/program/study/results.h"
+#include "testbenches/program/testing/own_folder.h"
 #include "testbenches/program/testing/run_program.h"
 
 namespace hcasim {
 
 using rows = std::vector<std::vector<std::string>>;
 
-class sweep_study : public ::testing::Test {
+class sweep_study : public test_in_own_folder {
  protected:
-  sweep_study() {
-    std::filesystem::create_directories(folder_);
-    std::filesystem::current_path(folder_);
-  }
-  ~sweep_study() override {
-    std::filesystem::current_path("/");
-    std::filesystem::remove_all(folder_);
-  }
-
   static outcome hcasim(const std::string& arguments) { return run_program(places::selftest, arguments); }
   static void file(const std::string& name, const std::string& text) { std::ofstream(name) << text; }
   static rows query(const std::string& folder, const std::string& sql) {
@@ -50,8 +40,6 @@ class sweep_study : public ::testing::Test {
     return "study: sample\nquestion: What about it?\nbase:\n  testbench: count_ticks\n  parameters: " + parameters +
            "\naxes:\n" + axes + "metrics:\n" + metrics;
   }
-
-  std::filesystem::path folder_ = std::filesystem::temp_directory_path() / fmt::format("hcasim_sweep_{}", ::getpid());
 };
 
 }  // namespace hcasim

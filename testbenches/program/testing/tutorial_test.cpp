@@ -1,13 +1,12 @@
 // docs/tutorial.md is followed by copying: its files are written, its console blocks run, and what the page shows must be
 // printed.
-#include <unistd.h>
-
 #include <fstream>
 #include <sstream>
 
 #include <gtest/gtest.h>
 
 #include "testbenches/program/places/places.h"
+#include "testbenches/program/testing/own_folder.h"
 #include "testbenches/program/testing/run_program.h"
 
 namespace hcasim {
@@ -53,10 +52,9 @@ void expect_lines(const std::string& printed, const block& shown) {
   }
 }
 
-TEST(tutorial, is_followed_by_copying) {
-  const fs::path folder = fs::temp_directory_path() / fmt::format("hcasim_tutorial_{}", ::getpid());
-  fs::create_directories(folder);
-  fs::current_path(folder);
+class tutorial : public test_in_own_folder {};
+
+TEST_F(tutorial, is_followed_by_copying) {
   const std::string path = fmt::format("PATH={}:$PATH", fs::path(places::program).parent_path().string());
   std::string printed;
   int commands = 0;
@@ -77,8 +75,6 @@ TEST(tutorial, is_followed_by_copying) {
   }
   EXPECT_EQ(commands, 8);
   EXPECT_EQ(outputs, 7);
-  fs::current_path("/");
-  fs::remove_all(folder);
 }
 
 }  // namespace

@@ -1,6 +1,4 @@
 // Waveforms of a whole system: FST has the content of VCD in a tenth of the bytes.
-#include <unistd.h>
-
 #include <set>
 #include <sstream>
 
@@ -9,6 +7,7 @@
 
 #include "testbenches/program/places/places.h"
 #include "testbenches/program/selftest/read_waves.h"
+#include "testbenches/program/testing/own_folder.h"
 #include "testbenches/program/testing/run_program.h"
 
 namespace hcasim {
@@ -16,19 +15,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class waves : public ::testing::Test {
+class waves : public test_in_own_folder {
  protected:
-  waves() {
-    fs::create_directories(folder_);
-    fs::current_path(folder_);
-  }
-  ~waves() override {
-    fs::current_path("/");
-    fs::remove_all(folder_);
-  }
   static outcome hcasim(const std::string& arguments) { return run_program(places::program, arguments); }
-
-  fs::path folder_ = fs::temp_directory_path() / fmt::format("hcasim_waves_{}", ::getpid());
 };
 
 TEST_F(waves, fst_is_small_and_holds_every_change) {

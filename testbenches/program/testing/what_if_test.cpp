@@ -6,10 +6,10 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <nlohmann/json.hpp>
 
 #include "testbenches/program/places/places.h"
+#include "testbenches/program/testing/own_folder.h"
 #include "testbenches/program/testing/run_program.h"
 
 namespace hcasim {
@@ -17,23 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-class scratch_folder {
- public:
-  scratch_folder() {
-    fs::create_directories(folder_);
-    fs::current_path(folder_);
-  }
-  ~scratch_folder() {
-    fs::current_path("/");
-    fs::remove_all(folder_);
-  }
-  scratch_folder(const scratch_folder&) = delete;
-  scratch_folder& operator=(const scratch_folder&) = delete;
-
- private:
-  fs::path folder_ = fs::temp_directory_path() / fmt::format("hcasim_what_if_{}", ::getpid());
-};
 
 outcome real_hcasim(const std::string& arguments) {
   return run_program(places::program, arguments);
@@ -54,10 +37,7 @@ std::ostream& operator<<(std::ostream& out, const shortage& s) {
   return out << s.name;
 }
 
-class what_if_finds : public ::testing::TestWithParam<shortage> {
- protected:
-  scratch_folder folder_;
-};
+class what_if_finds : public test_in_own_folder, public ::testing::WithParamInterface<shortage> {};
 
 TEST_P(what_if_finds, the_planted_bottleneck) {
   const json r = result_of(fmt::format("message_rate -o out --what-if {}", GetParam().arguments));
@@ -101,10 +81,7 @@ INSTANTIATE_TEST_SUITE_P(
         shortage{"software", "--messages 200 --set node0.driver.post_wqe=2us", "node*.driver.post_wqe"}),
     [](const auto& of) { return std::string(of.param.name); });
 
-class what_if_program : public ::testing::Test {
- protected:
-  scratch_folder folder_;
-};
+class what_if_program : public test_in_own_folder {};
 
 TEST_F(what_if_program, the_bottleneck_is_printed_only_after_a_trial) {
   const std::string run =

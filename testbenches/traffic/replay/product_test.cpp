@@ -6,24 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include "testbenches/program/places/places.h"
+#include "testbenches/program/testing/own_folder.h"
 #include "testbenches/program/testing/run_program.h"
 
 namespace hcasim {
 namespace {
 
-namespace fs = std::filesystem;
-
-class Replay : public ::testing::Test {
+class replayed_traffic : public test_in_own_folder {
  protected:
-  void SetUp() override {
-    fs::create_directories(folder_);
-    fs::current_path(folder_);
-  }
-  void TearDown() override {
-    fs::current_path("/");
-    fs::remove_all(folder_);
-  }
-
   static outcome hcasim(const std::string& arguments) { return run_program(places::program, arguments); }
   static void write(const std::string& name, const std::string& text) { std::ofstream(name) << text; }
   static nlohmann::json result(const std::string& of) {
@@ -50,12 +40,9 @@ class Replay : public ::testing::Test {
       EXPECT_NEAR(figure("again", "completion_time"), before, within * before) << flows << more;
     }
   }
-
- private:
-  fs::path folder_ = fs::temp_directory_path() / fmt::format("hcasim_replay_{}", ::getpid());
 };
 
-TEST_F(Replay, takes_the_time_of_the_recorded_run) {
+TEST_F(replayed_traffic, takes_the_time_of_the_recorded_run) {
   same_time(
       "    f: {from: a, to: b, pattern: incast, read: 3, write: 1, qps: 2, messages: 400}\n"
       "    g: {from: b, to: a, pattern: outcast, send: 1, size: 64 B, window: 4, inline: true, messages: 400}\n",
@@ -71,14 +58,14 @@ TEST_F(Replay, takes_the_time_of_the_recorded_run) {
       "", 0.03);
 }
 
-TEST_F(Replay, meets_translation_and_memory_of_devices) {
+TEST_F(replayed_traffic, meets_translation_and_memory_of_devices) {
   same_time(
       "    f: {from: a, to: b, pattern: incast, read: 1, write: 1, memory: gpu, messages: 200}\n"
       "    g: {from: b, to: a, pattern: outcast, write: 1, memory: device, regions: 2, messages: 200}\n",
       "node*: {peer0: {kind: gpu}, hca.device_memory.size: 1 MiB, iommu.enabled: true, hca.atc.enabled: true}\n", 0.03);
 }
 
-TEST_F(Replay, is_a_load_for_a_sweep) {
+TEST_F(replayed_traffic, is_a_load_for_a_sweep) {
   write("t.yaml",
         "testbench: traffic\npreset: generic_100g\ntopology: switch\ntraffic:\n  groups: {a: 0, b: 1}\n  flows:\n"
         "    f: {from: a, to: b, write: 1, size: 64 KiB, messages: 100}\n  measure: never\n  warm_up: 0 ps\n");
@@ -93,7 +80,7 @@ TEST_F(Replay, is_a_load_for_a_sweep) {
   EXPECT_EQ(rows.text.substr(0, 1), "1") << rows.text;
 }
 
-TEST_F(Replay, bad_input_is_refused_with_place_and_mend) {
+TEST_F(replayed_traffic, bad_input_is_refused_with_place_and_mend) {
   const auto refused = [](const std::string& arguments, const std::string& part) {
     const outcome o = hcasim("run traffic --no-trace -o bad " + arguments);
     EXPECT_EQ(o.status, 2) << o.text;
@@ -113,7 +100,7 @@ TEST_F(Replay, bad_input_is_refused_with_place_and_mend) {
   EXPECT_EQ(o.status, 2) << o.text;
 }
 
-TEST_F(Replay, a_program_under_exec_is_recorded) {
+TEST_F(replayed_traffic, a_program_under_exec_is_recorded) {
   if (run_program("which", "ibv_rc_pingpong").status != 0) GTEST_SKIP() << "no ibv_rc_pingpong";
   const outcome o = hcasim(
       "exec --no-trace -o recorded --record-traffic p.traffic -- ibv_rc_pingpong -n 200 -- "
