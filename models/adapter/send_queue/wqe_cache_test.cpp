@@ -1,4 +1,4 @@
-// WQEs that come early, and WQEs that leave the cache.
+// Early WQEs, and eviction of outstanding WQEs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
