@@ -212,6 +212,8 @@ int ibv_poll_cq(cpu& c, ibv_cq* handle, int num_entries, ibv_wc* wc) {
   const driver_config& config = cq.context->device->config();
   const ps begin = c.time();
   c.spend(config.poll_call);
+  c.catch_up();
+  const queue_lock::holder held(cq.lock, c);
   const std::uint32_t first = cq.ci;
   int found = 0;
   while (found < num_entries) {
@@ -261,6 +263,7 @@ bool wait_cq(cpu& c, ibv_cq* handle, ps timeout) {
 
 int ibv_req_notify_cq(cpu& c, ibv_cq* handle, int solicited_only) {
   completion_queue& cq = of(handle);
+  const queue_lock::holder held(cq.lock, c);
   if (of(cq.context).lost) return EIO;
   if (observer_of_verbs) [[unlikely]]
     observer_of_verbs->waits(c, c.time(), cq, true);

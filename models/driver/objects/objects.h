@@ -12,6 +12,7 @@
 #include "firmware/abi/cqe.h"
 #include "models/driver/device/handle_table.h"
 #include "models/driver/device/wait_queue.h"
+#include "models/driver/objects/queue_lock.h"
 #include "models/driver/objects/queue_memory.h"
 #include "models/driver/verbs/send_ring.h"
 #include "models/driver/verbs/verbs.h"
@@ -86,6 +87,7 @@ struct completion_queue : verbs::ibv_cq {
   std::uint32_t ci = 0;  // consumer index, modulo 2^32
   std::uint32_t polls_since_record = 0;
   std::uint32_t users = 0;  // QPs
+  queue_lock lock;
   queue_buffer buffer;
   bool resizing = false;
   std::uint32_t resizes = 0;
@@ -130,6 +132,7 @@ struct shared_queue : verbs::ibv_srq {
   std::uint16_t tail = 0;  // the last free one, which stays free
   std::vector<std::uint16_t> next;
   std::vector<std::uint64_t> ids;
+  queue_lock lock;
   std::uint32_t users = 0;  // QPs
   xrc_opening* xrcd = nullptr;
   verbs::ibv_cq* cq = nullptr;  // XRC
@@ -158,6 +161,7 @@ struct queue_pair : verbs::ibv_qp {
   std::uint64_t record = 0;
   send_ring ring;
   queue_buffer sq;
+  queue_lock send_lock;
 
   verbs::ibv_qp_cap cap{};
   queue_buffer rq;
@@ -166,6 +170,7 @@ struct queue_pair : verbs::ibv_qp {
   std::uint16_t rq_tail = 0;
   std::uint16_t rq_head = 0;
   std::vector<std::uint64_t> rq_ids;
+  queue_lock receive_lock;
 
   std::vector<address_space*> spaces;  // tied to this connection
   std::vector<group_name> groups;

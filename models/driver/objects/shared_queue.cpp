@@ -243,6 +243,7 @@ int ibv_post_srq_recv(cpu& c, ibv_srq* handle, ibv_recv_wr* wr, ibv_recv_wr** ba
   auto& srq = static_cast<shared_queue&>(*handle);
   process& p = of(srq.context);
   const driver_config& config = p.device->config();
+  const queue_lock::holder held(srq.lock, c);
   const ps begin = c.time();
   const ibv_recv_wr* const first = wr;
   c.spend(config.post_call);

@@ -65,6 +65,7 @@ using namespace verbs;
 
 int post_sends(cpu& c, queue_pair& qp, ibv_send_wr* wr, ibv_send_wr** bad_wr, ibv_mw_type windows) {
   process& p = of(qp.context);
+  const queue_lock::holder held(qp.send_lock, c);
   const ps begin = c.time();
   const ibv_send_wr* const first = wr;
   c.spend(p.device->config().post_call);
@@ -113,6 +114,7 @@ int ibv_post_recv(cpu& c, ibv_qp* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr)
   auto& qp = static_cast<queue_pair&>(*handle);
   process& p = of(qp.context);
   const driver_config& config = p.device->config();
+  const queue_lock::holder held(qp.receive_lock, c);
   const ps begin = c.time();
   const ibv_recv_wr* const first = wr;
   c.spend(config.post_call);

@@ -36,6 +36,8 @@ class cpu {
   [[nodiscard]] ps spent() const { return spent_; }
   // Lets the kernel catch up with the local time.
   void sync();
+  // Does so if another process may act before the local time.
+  void catch_up();
 
   // Loads host memory by physical address, at the cost of a cached access.
   void load(std::uint64_t physical, std::span<std::byte> to);
@@ -62,7 +64,6 @@ class cpu {
  private:
   friend class host;
 
-  void catch_up();
   void sleep(ps deadline);
 
   host& host_;
