@@ -40,6 +40,18 @@ class replayed_traffic : public test_in_own_folder {
       EXPECT_NEAR(figure("again", "completion_time"), before, within * before) << flows << more;
     }
   }
+
+  void same_time_as_exec(const std::string& programs, const std::string& machine) {
+    const outcome o = hcasim("exec --no-trace -o recorded --record-traffic p.traffic " + programs);
+    ASSERT_EQ(o.status, 0) << o.text;
+    for (const std::string times : {"dependencies", "original"}) {
+      const outcome again = hcasim("run traffic --force --no-trace -o again " + machine +
+                                   "--set traffic.replay=p.traffic --set traffic.replay_times=" + times);
+      ASSERT_EQ(again.status, 0) << again.text;
+      const double before = figure("again", "recorded_time");
+      EXPECT_NEAR(figure("again", "completion_time"), before, 0.03 * before) << times;
+    }
+  }
 };
 
 TEST_F(replayed_traffic, takes_the_time_of_the_recorded_run) {
@@ -102,14 +114,19 @@ TEST_F(replayed_traffic, bad_input_is_refused_with_place_and_mend) {
 
 TEST_F(replayed_traffic, a_program_under_exec_is_recorded) {
   if (run_program("which", "ibv_rc_pingpong").status != 0) GTEST_SKIP() << "no ibv_rc_pingpong";
-  const outcome o = hcasim(
-      "exec --no-trace -o recorded --record-traffic p.traffic -- ibv_rc_pingpong -n 200 -- "
-      "ibv_rc_pingpong -n 200 node0");
-  ASSERT_EQ(o.status, 0) << o.text;
-  const outcome again = hcasim("run traffic --set traffic.replay=p.traffic --no-trace -o again");
-  ASSERT_EQ(again.status, 0) << again.text;
-  const double before = figure("again", "recorded_time");
-  EXPECT_NEAR(figure("again", "completion_time"), before, 0.03 * before);
+  same_time_as_exec("-- ibv_rc_pingpong -n 200 -- ibv_rc_pingpong -n 200 node0", "");
+}
+
+// Each rank's two threads share its QPs of datagrams and their queues.
+TEST_F(replayed_traffic, eight_ranks_of_mpi_take_their_recorded_time) {
+  const auto ranks = std::filesystem::path(places::program).parent_path() / "hcasim_mpi_collectives";
+  if (!std::filesystem::exists(ranks)) GTEST_SKIP() << "no MPI";
+  same_time_as_exec(
+      "--set nodes=8 --param program0.node=rank -- env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+      "UCX_TLS=rc_v,ud_v,self UCX_NET_DEVICES=hcasim0:1 mpirun -n 8 --oversubscribe --mca pml ucx --mca pml_ucx_tls any "
+      "--mca pml_ucx_devices any --mca osc ^ucx --mca btl self " +
+          ranks.string(),
+      "--set nodes=8 --set topology=switch ");
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ class replayer {
   struct qp_state {
     kit::ibv_qp* qp = nullptr;
     kit::address at;
-    std::uint32_t sends_done = 0;  // polled, and claimed by no step yet
+    std::uint32_t sends_done = 0;  // polled so far
     std::uint32_t receives_done = 0;
   };
   struct play {  // of a thread
@@ -91,10 +91,12 @@ class replayer {
   void play_steps(std::size_t number, cpu& c);
   void spend_own_time(const trace_step& s, bool first, cpu& c) const;
   bool post(std::size_t number, cpu& c);
-  bool receive(const trace_step& s, std::uint32_t node, cpu& c);
+  std::size_t steps_of_post(std::size_t number);
+  bool receive(std::size_t number, cpu& c);
   bool done(std::size_t number, const trace_step& s, cpu& c);
-  bool claim(const trace_step& s);
-  int poll(const trace_step& s, std::uint32_t node, cpu& c);
+  bool has_come(const trace_step& s) const;
+  int poll(const trace_step& s, std::uint32_t queue, cpu& c);
+  bool finds_failure(const trace_step& s, std::uint32_t node, cpu& c);
   bool wait(const trace_step& s, cpu& c);
   void request(const trace_step& s, kit::ibv_send_wr& wr, std::vector<kit::ibv_sge>& places, std::uint32_t node);
   void add_places(const trace_step& s, std::uint32_t node, std::vector<kit::ibv_sge>& places) const;

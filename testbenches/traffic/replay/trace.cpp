@@ -4,6 +4,7 @@
 #include <bit>
 #include <charconv>
 #include <limits>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -127,6 +128,7 @@ class reader {
   token_list words_;
   trace out_;
   std::uint64_t events_ = 0;
+  std::map<std::pair<std::uint32_t, bool>, std::uint32_t> completed_;  // by QP, receives or not
   std::vector<bool> has_region_, has_queue_, has_shared_, has_qp_, has_thread_;
 };
 
@@ -333,8 +335,10 @@ void reader::done(trace_step& s) {
       fail("a request failed in the recorded run, and a replay does not repeat failures", "record a run without faults");
     if ((word[0] != 's' && word[0] != 'r') || times == std::string_view::npos)
       fail(fmt::format("'{}' is no completion such as s3*1", word));
-    out_.completions.push_back({static_cast<std::uint32_t>(number_in(word.substr(1, times - 1), most_objects)), word[0] == 'r',
-                                static_cast<std::uint32_t>(number_in(word.substr(times + 1), most_objects))});
+    trace_completions k{static_cast<std::uint32_t>(number_in(word.substr(1, times - 1), most_objects)), word[0] == 'r',
+                        static_cast<std::uint32_t>(number_in(word.substr(times + 1), most_objects))};
+    k.so_far = completed_[{k.qp, k.receives}] += k.count;
+    out_.completions.push_back(k);
     ++s.count;
   }
   if (s.count == 0) fail("the line is cut off: the completions are missing");

@@ -41,8 +41,8 @@ struct trace_qp {
   std::uint32_t node = 0;
   verbs::ibv_qp_type type = verbs::IBV_QPT_RC;
   verbs::ibv_qp_cap cap{};
-  std::uint32_t send_queue = 0;
-  std::uint32_t receive_queue = 0;
+  std::uint32_t send_queue = nothing;  // nothing = the record has no such QP
+  std::uint32_t receive_queue = nothing;
   std::uint32_t shared = nothing;
   std::uint32_t peer = nothing;
   verbs::ibv_mtu mtu = verbs::IBV_MTU_1024;
@@ -65,6 +65,7 @@ struct trace_completions {
   std::uint32_t qp = 0;
   bool receives = false;
   std::uint32_t count = 0;
+  std::uint32_t so_far = 0;  // of the QP in the record, these included
 };
 
 enum class step_kind : std::uint8_t { post, receive, done };

@@ -49,6 +49,16 @@ std::string replaced(const std::string& from, const std::string& to) {
   return text.replace(at, from.size(), to);
 }
 
+// Two threads poll one queue: a step counts the completions that the other thread had polled before.
+TEST(Trace, completions_are_counted_in_the_order_of_the_record) {
+  std::string text = replaced("done 1 6000", "done 0 5100 20 queue 0 polls s0*3\ndone 1 6000");
+  text.replace(text.find("end 5"), 5, "end 6");
+  const trace t = read(text);
+  EXPECT_EQ(t.completions.at(0).so_far, 2U);
+  EXPECT_EQ(t.completions.at(1).so_far, 5U);
+  EXPECT_EQ(t.completions.at(2).so_far, 1U);
+}
+
 TEST(Trace, holds_what_the_file_says) {
   const trace t = read(whole());
   EXPECT_EQ(t.nodes, 2U);
