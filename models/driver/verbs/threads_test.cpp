@@ -13,7 +13,7 @@ using namespace verbs;
 constexpr std::uint32_t posts_of_a_thread = 4;
 
 // Runs `work` in two threads, the second 10 ns after the first, and returns when both have ended. A thread's local time runs
-// ahead of the kernel: the second thread comes to its turn after the first one's last call, but earlier in simulated time.
+// ahead of the kernel. So the second thread gets its turn after the first one's last call, but earlier in simulated time.
 void in_two_threads(bench& b, cpu& c, const std::function<void(cpu&, unsigned)>& work) {
   unsigned ended = 0;
   for (unsigned i = 0; i < 2; ++i) {

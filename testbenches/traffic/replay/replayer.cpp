@@ -302,8 +302,8 @@ bool replayer::receive(std::size_t number, cpu& c) {
   return error == 0 || fail(first, fmt::format("the receive is refused: {}", std::strerror(error)));
 }
 
-// Returns whether the completions of a step have come. Threads that share a QP count in the record's order: a completion that
-// another thread had polled before does not count for this one.
+// Returns whether the completions of a step have come. Threads with one QP count in the record's order, so completions polled
+// by another thread before do not count for this one.
 bool replayer::has_come(const trace_step& s) const {
   const auto begin = trace_.completions.begin() + s.first;
   return std::all_of(begin, begin + s.count, [this](const trace_completions& k) {
@@ -357,7 +357,7 @@ bool replayer::done(std::size_t number, const trace_step& s, cpu& c) {
   return true;
 }
 
-// Looks for a failed request in all queues of the node, also in those that no thread polls.
+// Looks for a failed request in all queues of the node, polled by a thread or not.
 bool replayer::finds_failure(const trace_step& s, std::uint32_t node, cpu& c) {
   for (std::uint32_t i = 0; i < queues_.size(); ++i) {
     while (queues_[i].cq && trace_.queues[i].node == node) {
