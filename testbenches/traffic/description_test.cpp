@@ -131,6 +131,27 @@ TEST_F(hits_of_the_mrc, under_a_zipf_law_are_those_of_che) {
   EXPECT_NEAR(1 - ratio("zipf 1"), 1 - hits, 0.02 * (1 - hits));
 }
 
+// WRITEs to 16 384 pages at random; the leaf cache has 16 sets of 4 lines, each of 8 pages. A walk is one DMA read of a line.
+TEST_F(traffic_description, the_walkers_bound_the_rate) {
+  constexpr double cycle = 2.5;                             // ns
+  constexpr double byte = 1.05 * 130 / 128 / 16;            // ns: sixteen lanes of 8 GT/s, and 5 % of DLLPs
+  constexpr double walk = (4 + 4) * cycle                   // request and response in the DMA engine
+                          + 2 * 80 + (26 + 22 + 64) * byte  // the link, both ways
+                          + 120 + 80;                       // root complex and memory
+  constexpr double missing = 1 - 16 * 4 * 8 / 16384.0;
+  for (const int walkers : {1, 2, 4}) {
+    std::ofstream("t.yaml") << "testbench: traffic\nnode1.hca.page_walker: {walkers: " << walkers
+                            << ", mshrs: 64, leaf_sets: 16}\ntraffic:\n  groups: {a: 0, b: 1}\n  flows:\n"
+                               "    writes: {from: a, to: b, write: 1, size: 64 B, qps: 16, window: 16, regions: 1, "
+                               "region: 64 MiB, order: random}\n  warm_up: 200 us\n  measure: 1 ms\n";
+    const outcome o = run("t.yaml");
+    ASSERT_EQ(o.status, 0) << o.text;
+    const double rate = result()["figures"]["message_rate"]["value"].get<double>();
+    const double bound = walkers / (walk * missing) * 1e3;
+    EXPECT_NEAR(rate, bound, 0.02 * bound) << walkers;
+  }
+}
+
 // A thread sleeps once for each event, and moderation makes the events fewer.
 TEST_F(traffic_description, a_thread_sleeps_once_for_each_event) {
   std::ofstream("t.yaml")

@@ -5,23 +5,14 @@
 #include <fmt/format.h>
 
 #include "models/driver/device/device.h"
-#include "models/machine/host/host.h"
 #include "testbenches/program/description/system_errors.h"
+#include "testbenches/program/recording/node_of.h"
 
 namespace hcasim {
 namespace {
 
 using namespace driver;  // NOLINT(google-build-using-namespace): objects of verbs
 using namespace verbs;   // NOLINT(google-build-using-namespace): verbs
-
-std::size_t node_number(const host& h) {
-  const std::string_view name = h.name();
-  const std::size_t at = name.find("node");
-  return at == std::string_view::npos ? 0 : std::stoul(std::string(name.substr(at + 4)));
-}
-std::size_t node_of(const ibv_context* context) {
-  return node_number(context->device->machine());
-}
 
 const char* opcode_name(ibv_wr_opcode o) {
   switch (o) {
@@ -62,23 +53,6 @@ const char* type_name(ibv_qp_type t) {
       return "xrc";
   }
 }
-
-const char* memory_name(const memory_region& mr) {
-  switch (mr.kind) {
-    case region_kind::plain:
-      return mr.peer ? "gpu" : "host";
-    case region_kind::dma_buf:
-      return "gpu";
-    case region_kind::device_memory:
-      return "device";
-    case region_kind::on_demand:
-      return "on_demand";
-    default:
-      return "special";
-  }
-}
-
-constexpr std::uint64_t page = 4096;
 
 // Returns whether the request moves no byte: its address and key are not looked at.
 bool is_empty(const ibv_send_wr& wr) {
@@ -122,8 +96,7 @@ void traffic_recorder::spend_own_time(thread& t, ps begin, bool waits) {
 }
 
 void traffic_recorder::begin_event(const char* word, thread& t, ps begin) {
-  if (first_ == never) first_ = begin;
-  text_ = fmt::format("{} {} {} {}", word, t.number, (begin - first_).count(), t.gap.count());
+  text_ = fmt::format("{} {} {} {}", word, t.number, begin.count(), t.gap.count());
   t.gap = 0_ps;
   t.idle = false;
   ++events_;
@@ -199,42 +172,13 @@ std::size_t traffic_recorder::shared_of(ibv_srq* srq) {
   return at->second;
 }
 
-// Finds the region of a key, or, for a key of a window, a plain region with the address.
-const traffic_recorder::region* traffic_recorder::find_region(const ibv_context* context, std::uint32_t key,
-                                                              std::uint64_t address) {
-  const auto holds = [&](std::uint64_t begin, std::uint64_t length) { return address >= begin && address - begin <= length; };
-  const auto known = regions_.find({node_of(context), key});
-  if (known != regions_.end() && holds(known->second.begin, known->second.length)) return &known->second;
-  const memory_region* found = nullptr;
-  for (const memory_region* mr : static_cast<const process*>(context)->mrs.slots()) {
-    if (!mr || !holds(mr->iova, mr->length)) continue;
-    if (mr->lkey == key || mr->rkey == key || mr->key == key) {
-      found = mr;
-      break;
-    }
-    if (!found && mr->kind == region_kind::plain && mr->iova != 0) found = mr;
-  }
-  if (!found) return nullptr;
-  region& r = regions_[{node_of(context), key}] = {region_count_++, found->iova, found->length};
-  objects_.push_back(fmt::format("region {} node {} bytes {} offset {} memory {}", r.number, node_of(context), r.length,
-                                 r.begin % page, memory_name(*found)));
-  return &r;
-}
-
-bool traffic_recorder::place(const ibv_context* context, std::uint32_t key, std::uint64_t address, std::string& out) {
-  const region* const r = find_region(context, key, address);
-  if (r) fmt::format_to(std::back_inserter(out), "{}+{}", r->number, address - r->begin);
-  if (!r) out += "?";
-  return r != nullptr;
-}
-
 void traffic_recorder::places(const ibv_context* context, const ibv_sge* list, int count, bool has_keys) {
   if (count == 0) text_ += " -";
   for (int i = 0; i < count; ++i) {
     fmt::format_to(std::back_inserter(text_), "{}{}@", i == 0 ? " " : ",", list[i].length);
     if (!has_keys || list[i].length == 0) {
       text_ += "-";
-    } else if (!place(context, list[i].lkey, list[i].addr, text_)) {
+    } else if (!memory_.add_place(context, list[i].lkey, list[i].addr, text_)) {
       ++beyond_;
     }
   }
@@ -266,7 +210,7 @@ void traffic_recorder::target(const ibv_qp& qp, const ibv_send_wr& wr) {
   const ibv_qp* const peer = peer_of(qp);
   const std::uint64_t address = atomic ? wr.wr.atomic.remote_addr : wr.wr.rdma.remote_addr;
   if (!peer) text_ += "?";
-  if (!peer || !place(peer->context, atomic ? wr.wr.atomic.rkey : wr.wr.rdma.rkey, address, text_)) ++beyond_;
+  if (!peer || !memory_.add_place(peer->context, atomic ? wr.wr.atomic.rkey : wr.wr.rdma.rkey, address, text_)) ++beyond_;
 }
 
 void traffic_recorder::request(const ibv_qp& qp, const ibv_send_wr& wr, bool more) {
@@ -278,10 +222,19 @@ void traffic_recorder::request(const ibv_qp& qp, const ibv_send_wr& wr, bool mor
   if (wr.send_flags & IBV_SEND_SOLICITED) flags += 'E';
   if (more) flags += 'M';
   fmt::format_to(std::back_inserter(text_), " {} {}", opcode_name(wr.opcode), flags.empty() ? "-" : flags);
-  const bool has_data = wr.opcode != IBV_WR_LOCAL_INV && wr.opcode != IBV_WR_BIND_MW && wr.opcode != IBV_WR_REG_MR;
-  if (!has_data || wr.opcode == IBV_WR_SEND_WITH_INV) ++beyond_;
-  places(qp.context, wr.sg_list, has_data ? wr.num_sge : 0, (wr.send_flags & IBV_SEND_INLINE) == 0);
-  target(qp, wr);
+  bool known = true;
+  if (wr.opcode == IBV_WR_BIND_MW || wr.opcode == IBV_WR_REG_MR) {
+    known = memory_.add_made_key(wr, text_);
+  } else if (wr.opcode == IBV_WR_LOCAL_INV) {
+    text_ += " -";
+    known = memory_.add_ended_key(qp.context, wr.invalidate_rkey, text_);
+  } else {
+    places(qp.context, wr.sg_list, wr.num_sge, (wr.send_flags & IBV_SEND_INLINE) == 0);
+    if (wr.opcode != IBV_WR_SEND_WITH_INV) return target(qp, wr);
+    const ibv_qp* const peer = peer_of(qp);
+    known = memory_.add_ended_key(peer ? peer->context : nullptr, wr.invalidate_rkey, text_);
+  }
+  if (!known) ++beyond_;
 }
 
 void traffic_recorder::sent(const cpu& c, ps begin, ibv_qp& qp, const ibv_send_wr* first, const ibv_send_wr* end) {
@@ -365,7 +318,7 @@ void traffic_recorder::finish() {
                      a.path_mtu == 0 ? 0 : 128U << static_cast<unsigned>(a.path_mtu), a.max_rd_atomic, a.timeout, a.retry_cnt,
                      a.rnr_retry, a.min_rnr_timer));
   }
-  line(fmt::format("end {} {}", events_, first_ == never ? 0 : (last_ - first_).count()));
+  line(fmt::format("end {} {}", events_, last_.count()));
   if (std::fclose(std::exchange(file_, nullptr)) != 0 && error_ == 0) error_ = errno;
   if (error_ != 0) cannot_write(path_, error_);
 }

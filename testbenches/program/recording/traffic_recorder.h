@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "models/driver/verbs/verbs_observer.h"
+#include "testbenches/program/recording/recorded_memory.h"
 #include "tlm/base/kernel.h"
 
 namespace hcasim {
@@ -61,11 +62,6 @@ class traffic_recorder final : public driver::verbs_observer {
     verbs::ibv_qp_attr attributes{};
     bool used = false;
   };
-  struct region {
-    std::size_t number;
-    std::uint64_t begin;
-    std::uint64_t length;
-  };
 
   thread& thread_of(const cpu& c);
   void spend_own_time(thread& t, ps begin, bool waits);
@@ -75,8 +71,6 @@ class traffic_recorder final : public driver::verbs_observer {
                 const verbs::ibv_recv_wr* first, const verbs::ibv_recv_wr* end);
   void places(const verbs::ibv_context* context, const verbs::ibv_sge* list, int count, bool has_keys);
   void target(const verbs::ibv_qp& qp, const verbs::ibv_send_wr& wr);
-  bool place(const verbs::ibv_context* context, std::uint32_t key, std::uint64_t address, std::string& out);
-  const region* find_region(const verbs::ibv_context* context, std::uint32_t key, std::uint64_t address);
   connection& connection_of(verbs::ibv_qp& qp);
   verbs::ibv_qp* peer_of(const verbs::ibv_qp& qp);
   std::size_t queue_of(verbs::ibv_cq* cq);
@@ -88,7 +82,6 @@ class traffic_recorder final : public driver::verbs_observer {
   int error_ = 0;
   std::uint64_t events_ = 0;
   std::uint64_t beyond_ = 0;
-  ps first_ = never;
   ps last_{0};
   std::string text_;  // of the line in work
   // Addresses of objects that are gone come again, on any node: numbers and sizes tell them apart.
@@ -100,9 +93,8 @@ class traffic_recorder final : public driver::verbs_observer {
   using object_name = std::tuple<const void*, std::size_t, std::uint32_t, std::uint32_t>;  // node, number, size
   std::map<object_name, std::size_t> queues_;
   std::map<object_name, std::size_t> shared_;
-  std::map<std::pair<std::size_t, std::uint32_t>, region> regions_;  // by node and key
-  std::size_t region_count_ = 0;
   std::vector<std::string> objects_;
+  recorded_memory memory_{objects_};
 };
 
 }  // namespace hcasim

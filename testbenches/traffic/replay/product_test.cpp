@@ -77,6 +77,27 @@ TEST_F(replayed_traffic, meets_translation_and_memory_of_devices) {
       "node*: {peer0: {kind: gpu}, hca.device_memory.size: 1 MiB, iommu.enabled: true, hca.atc.enabled: true}\n", 0.03);
 }
 
+TEST_F(replayed_traffic, makes_and_ends_keys_as_the_record) {
+  same_time(
+      "    f: {from: a, to: b, pattern: incast, bind_write: 1, size: 4 KiB, qps: 2, messages: 200}\n"
+      "    g: {from: b, to: a, pattern: outcast, fast_write: 1, size: 16 KiB, messages: 100}\n",
+      "", 0.02);
+  same_time("    f: {from: a, to: b, pattern: incast, bind_write: 1, memory: gpu, messages: 200}\n",
+            "node*: {peer0: {kind: gpu}, iommu.enabled: true}\n", 0.03);
+}
+
+// Windows bound again for each buffer, and regions registered anew.
+TEST_F(replayed_traffic, takes_a_key_through_its_life) {
+  for (const std::string way : {"rebind", "register", "whole"}) {
+    const outcome o = hcasim("run rkey_reuse --way " + way + " --no-trace --force -o recorded --record-traffic w.traffic");
+    ASSERT_EQ(o.status, 0) << o.text;
+    const outcome again = hcasim("run traffic --set traffic.replay=w.traffic --no-trace --force -o again");
+    ASSERT_EQ(again.status, 0) << way << again.text;
+    const double before = figure("again", "recorded_time");
+    EXPECT_NEAR(figure("again", "completion_time"), before, 0.03 * before) << way;
+  }
+}
+
 TEST_F(replayed_traffic, is_a_load_for_a_sweep) {
   write("t.yaml",
         "testbench: traffic\npreset: generic_100g\ntopology: switch\ntraffic:\n  groups: {a: 0, b: 1}\n  flows:\n"

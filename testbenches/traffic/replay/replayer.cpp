@@ -57,6 +57,7 @@ replayer::replayer(hcasim::system& s, trace t, replay_options o, std::vector<std
       gpus_(std::move(gpus)),
       parts_(std::move(parts)),
       regions_(trace_.regions.size()),
+      keys_(trace_.keys.size()),
       queues_(trace_.queues.size()),
       shared_(trace_.shared.size()),
       qps_(trace_.qps.size()),
@@ -108,6 +109,7 @@ void replayer::make_qp(std::size_t i, process_context& p) {
   init.srq = q.shared == nothing ? nullptr : shared_[q.shared];
   init.cap = q.cap;
   init.qp_type = q.type;
+  init.create_flags = q.privileged ? unsigned{HCAX_QP_PRIVILEGED} : 0U;
   qps_[i].qp = made(ibv_create_qp(p.c, p.pd, &init));
   qps_[i].at = p.address_of(qps_[i].qp);
   by_qpn_[q.node][qps_[i].qp->qp_num] = i;
@@ -122,6 +124,15 @@ void replayer::make_objects(std::uint32_t number, process_context& p, traffic::f
     const traffic::memory_piece m = memory.allocate(p, r.memory, r.bytes + offset, page_policy::scattered);
     regions_[i] = {traffic::address_in(m, offset, offset),
                    made(traffic::flow_memory::enter(p.c, p.pd, m, offset, r.bytes, all_rights))};
+  }
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    const trace_key& k = trace_.keys[i];
+    if (k.node != number) continue;
+    if (k.kind == key_kind::fast) {
+      keys_[i].fast = made(hcax_alloc_fast_mr(p.c, p.pd, std::max(k.pages, 1U)));
+    } else {
+      keys_[i].window = made(ibv_alloc_mw(p.c, p.pd, k.kind == key_kind::window1 ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2));
+    }
   }
   for (std::size_t i = 0; i < queues_.size(); ++i) {
     if (trace_.queues[i].node == number && trace_.queues[i].entries != 0) make_queue(trace_.queues[i], queues_[i], p);
@@ -146,8 +157,8 @@ void replayer::connect(std::uint32_t number, process_context& p) {
     if (t.node != number) continue;
     for (const trace_step& s : t.steps) {
       if (s.kind != step_kind::post || trace_.qps[s.object].type != IBV_QPT_UD) continue;
-      ibv_ah*& way = ways_[{number, trace_.qps[s.remote].node}];
-      ibv_ah_attr to{qps_[s.remote].at.lid, 0, 1};
+      ibv_ah*& way = ways_[{number, trace_.qps[s.remote.of].node}];
+      ibv_ah_attr to{qps_[s.remote.of].at.lid, 0, 1};
       if (!way) way = made(ibv_create_ah(p.c, p.pd, &to));
     }
   }
@@ -210,7 +221,7 @@ void replayer::play_steps(std::size_t number, cpu& c) {
     bool ok = true;
     switch (s.kind) {
       case step_kind::post:
-        ok = post(number, c);
+        ok = is_type1_bind(s) ? bind_type1(s, c) : post(number, c);
         break;
       case step_kind::receive:
         ok = receive(number, c);
@@ -224,33 +235,81 @@ void replayer::play_steps(std::size_t number, cpu& c) {
   }
 }
 
+std::pair<std::uint64_t, std::uint32_t> replayer::remote_place(const trace_place& p) const {
+  if (p.keyed) return {keys_[p.of].address + p.offset, keys_[p.of].key};
+  return {regions_[p.of].address + p.offset, regions_[p.of].mr->rkey};
+}
+
 void replayer::add_places(const trace_step& s, std::uint32_t node, std::vector<ibv_sge>& places) const {
   for (std::uint32_t i = s.first; i < s.first + s.count; ++i) {
     const trace_piece& piece = trace_.pieces[i];
-    if (piece.region == nothing) {
+    const trace_place& at = piece.at;
+    if (at.of == nothing) {
       places.push_back({inline_data_[node], piece.length, 0});
+    } else if (at.keyed) {
+      places.push_back({keys_[at.of].address + at.offset, piece.length, keys_[at.of].key});
     } else {
-      const region_state& r = regions_[piece.region];
-      places.push_back({r.address + piece.offset, piece.length, r.mr->lkey});
+      places.push_back({regions_[at.of].address + at.offset, piece.length, regions_[at.of].mr->lkey});
     }
   }
 }
 
-void replayer::request(const trace_step& s, ibv_send_wr& wr, std::vector<ibv_sge>& places, std::uint32_t node) {
+// Makes the next key of a window or a fast registration, for the piece that the request names.
+void replayer::make_key(const trace_step& s, ibv_send_wr& wr, cpu& c) {
+  key_state& k = keys_[s.remote.of];
+  const bool covers = s.count != 0;
+  const trace_piece piece = covers ? trace_.pieces[s.first] : trace_piece{};
+  k.address = covers ? remote_place(piece.at).first : 0;
+  if (k.fast) {
+    (void)hcax_map_mr(c, k.fast, k.address, piece.length);  // refused, if at all, with the post
+    k.key = ibv_inc_rkey(k.fast->rkey);
+    wr.reg_mr = {k.fast, k.key, s.access};
+    return;
+  }
+  ibv_mr* const of = !covers ? nullptr : piece.at.keyed ? keys_[piece.at.of].fast : regions_[piece.at.of].mr;
+  k.key = ibv_inc_rkey(k.window->rkey);
+  wr.bind_mw = {k.window, k.key, {of, k.address, piece.length, s.access}};
+}
+
+bool replayer::is_type1_bind(const trace_step& s) const {
+  return s.opcode == IBV_WR_BIND_MW && trace_.keys[s.remote.of].kind == key_kind::window1;
+}
+
+// A request is built from the key before: the object learns its new one after the post.
+void replayer::keep_key(const trace_step& s) {
+  const key_state* const k = s.remote.keyed && s.remote.of < keys_.size() ? &keys_[s.remote.of] : nullptr;
+  if (s.opcode == IBV_WR_BIND_MW) k->window->rkey = k->key;
+  if (s.opcode == IBV_WR_REG_MR) k->fast->rkey = k->fast->lkey = k->key;
+}
+
+bool replayer::bind_type1(const trace_step& s, cpu& c) {
+  ibv_send_wr wr{};
+  make_key(s, wr, c);
+  first_post_ = std::min(first_post_, c.time());
+  ibv_mw_bind bind{s.line, s.flags, wr.bind_mw.bind_info};
+  const int error = ibv_bind_mw(c, qps_[s.object].qp, keys_[s.remote.of].window, &bind);
+  return error == 0 || fail(s, fmt::format("the bind is refused: {}", std::strerror(error)));
+}
+
+void replayer::request(const trace_step& s, ibv_send_wr& wr, std::vector<ibv_sge>& places, std::uint32_t node, cpu& c) {
   const trace_qp& q = trace_.qps[s.object];
   wr = {};
   wr.wr_id = s.line;
   wr.opcode = s.opcode;
   wr.send_flags = s.flags;
+  ++posts_[node];
+  if (s.opcode == IBV_WR_BIND_MW || s.opcode == IBV_WR_REG_MR) return make_key(s, wr, c);
   add_places(s, node, places);
   for (const ibv_sge& place : places) payload_[node] += place.length;
-  ++posts_[node];
   if (q.type == IBV_QPT_UD) {
-    wr.wr.ud = {ways_.at({node, trace_.qps[s.remote].node}), qps_[s.remote].at.qpn, qp_options{}.qkey};
-  } else if (s.opcode == IBV_WR_ATOMIC_CMP_AND_SWP || s.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
-    wr.wr.atomic = {regions_[s.remote].address + s.remote_offset, 1, 2, regions_[s.remote].mr->rkey};
-  } else if (s.remote != nothing) {
-    wr.wr.rdma = {regions_[s.remote].address + s.remote_offset, regions_[s.remote].mr->rkey};
+    wr.wr.ud = {ways_.at({node, trace_.qps[s.remote.of].node}), qps_[s.remote.of].at.qpn, qp_options{}.qkey};
+  } else if (s.opcode == IBV_WR_LOCAL_INV || s.opcode == IBV_WR_SEND_WITH_INV) {
+    wr.invalidate_rkey = keys_[s.remote.of].key;
+  } else if (s.remote.of != nothing) {
+    const auto [address, key] = remote_place(s.remote);
+    const bool atomic = s.opcode == IBV_WR_ATOMIC_CMP_AND_SWP || s.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+    if (atomic) wr.wr.atomic = {address, 1, 2, key};
+    if (!atomic) wr.wr.rdma = {address, key};
   }
 }
 
@@ -271,7 +330,7 @@ bool replayer::post(std::size_t number, cpu& c) {
   std::vector<ibv_send_wr> requests(count);
   std::vector<std::vector<ibv_sge>> places(count);
   for (std::size_t i = 0; i < count; ++i) {
-    request(t.steps[begin + i], requests[i], places[i], t.node);
+    request(t.steps[begin + i], requests[i], places[i], t.node, c);
     requests[i].sg_list = places[i].data();
     requests[i].num_sge = static_cast<int>(places[i].size());
     if (i != 0) requests[i - 1].next = &requests[i];
@@ -280,7 +339,9 @@ bool replayer::post(std::size_t number, cpu& c) {
   first_post_ = std::min(first_post_, c.time());
   ibv_send_wr* bad = nullptr;
   const int error = ibv_post_send(c, qps_[first.object].qp, requests.data(), &bad);
-  return error == 0 || fail(first, fmt::format("the post is refused: {}", std::strerror(error)));
+  if (error != 0) return fail(first, fmt::format("the post is refused: {}", std::strerror(error)));
+  for (std::size_t i = 0; i < count; ++i) keep_key(t.steps[begin + i]);
+  return true;
 }
 
 // Posts the next receive, and all others of the same post.

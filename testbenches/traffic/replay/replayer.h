@@ -64,6 +64,12 @@ class replayer {
     std::uint64_t address = 0;
     kit::ibv_mr* mr = nullptr;
   };
+  struct key_state {
+    kit::ibv_mw* window = nullptr;
+    kit::ibv_mr* fast = nullptr;
+    std::uint64_t address = 0;  // of what it covers
+    std::uint32_t key = 0;
+  };
   struct queue_state {
     kit::ibv_cq* cq = nullptr;
     kit::ibv_comp_channel* channel = nullptr;
@@ -91,6 +97,10 @@ class replayer {
   void play_steps(std::size_t number, cpu& c);
   void spend_own_time(const trace_step& s, bool first, cpu& c) const;
   bool post(std::size_t number, cpu& c);
+  void make_key(const trace_step& s, kit::ibv_send_wr& wr, cpu& c);
+  void keep_key(const trace_step& s);
+  [[nodiscard]] bool is_type1_bind(const trace_step& s) const;
+  bool bind_type1(const trace_step& s, cpu& c);
   std::size_t steps_of_post(std::size_t number);
   bool receive(std::size_t number, cpu& c);
   bool done(std::size_t number, const trace_step& s, cpu& c);
@@ -98,7 +108,9 @@ class replayer {
   int poll(const trace_step& s, std::uint32_t queue, cpu& c);
   bool finds_failure(const trace_step& s, std::uint32_t node, cpu& c);
   bool wait(const trace_step& s, cpu& c);
-  void request(const trace_step& s, kit::ibv_send_wr& wr, std::vector<kit::ibv_sge>& places, std::uint32_t node);
+  void request(const trace_step& s, kit::ibv_send_wr& wr, std::vector<kit::ibv_sge>& places, std::uint32_t node, cpu& c);
+  // Returns the address and the key of a place, as they are now.
+  [[nodiscard]] std::pair<std::uint64_t, std::uint32_t> remote_place(const trace_place& p) const;
   void add_places(const trace_step& s, std::uint32_t node, std::vector<kit::ibv_sge>& places) const;
   bool fail(const trace_step& s, const std::string& why);
 
@@ -108,6 +120,7 @@ class replayer {
   std::vector<std::optional<std::size_t>> gpus_;
   kit::measured_parts parts_;
   std::vector<region_state> regions_;
+  std::vector<key_state> keys_;
   std::vector<queue_state> queues_;
   std::vector<kit::ibv_srq*> shared_;
   std::vector<qp_state> qps_;

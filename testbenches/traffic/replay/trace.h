@@ -51,13 +51,29 @@ struct trace_qp {
   std::uint8_t retry = 0;
   std::uint8_t rnr_retry = 0;
   std::uint8_t rnr_timer = 0;
+  bool privileged = false;  // makes or ends keys of fast registrations
+};
+
+enum class key_kind : std::uint8_t { window1, window2, fast };
+
+// A window, or a region for fast registrations: requests give it another key and another place.
+struct trace_key {
+  std::uint32_t node = 0;
+  key_kind kind = key_kind::window2;
+  std::uint32_t pages = 0;  // of a region, at most
+};
+
+// A place in a region, or in what a key covers at that time.
+struct trace_place {
+  std::uint32_t of = nothing;  // number of the region or the key; of a datagram: of its QP
+  bool keyed = false;
+  std::uint64_t offset = 0;
 };
 
 // A piece of memory of a request.
 struct trace_piece {
   std::uint32_t length = 0;
-  std::uint32_t region = nothing;
-  std::uint64_t offset = 0;
+  trace_place at;
 };
 
 // Completions of one side of a QP.
@@ -82,10 +98,10 @@ struct trace_step {
   std::uint32_t line = 0;
   std::uint32_t first = 0;  // in `pieces` or `completions`
   std::uint32_t count = 0;
-  ps at{0};                        // since the begin of the record
-  ps gap{0};                       // the thread's own time before
-  std::uint32_t remote = nothing;  // a region, or for UD a QP
-  std::uint64_t remote_offset = 0;
+  ps at{0};                  // since the begin of the record
+  ps gap{0};                 // the thread's own time before
+  trace_place remote;        // at the peer, but a key that is made or ended here is of this node
+  std::uint32_t access = 0;  // rights of a key
 };
 
 struct trace_thread {
@@ -97,6 +113,7 @@ struct trace {
   std::string name;
   std::uint32_t nodes = 0;
   std::vector<trace_region> regions;
+  std::vector<trace_key> keys;
   std::vector<trace_queue> queues;
   std::vector<trace_shared> shared;
   std::vector<trace_qp> qps;  // also places of QPs that were never used

@@ -69,15 +69,44 @@ TEST(Trace, holds_what_the_file_says) {
   EXPECT_EQ(write.opcode, verbs::IBV_WR_RDMA_WRITE);
   EXPECT_TRUE(write.more);
   EXPECT_EQ(write.flags, unsigned{verbs::IBV_SEND_SIGNALED});
-  EXPECT_EQ(write.remote, 1U);
-  EXPECT_EQ(write.remote_offset, 4096U);
-  EXPECT_EQ(t.pieces.at(write.first + 1).offset, 128U);
+  EXPECT_EQ(write.remote.of, 1U);
+  EXPECT_EQ(write.remote.offset, 4096U);
+  EXPECT_EQ(t.pieces.at(write.first + 1).at.offset, 128U);
   EXPECT_EQ(t.threads[0].steps.at(2).gap, ps(20));
   EXPECT_EQ(t.completions.at(0).count, 2U);
   EXPECT_TRUE(t.queues[1].events);
   EXPECT_FALSE(t.queues[0].events);
   EXPECT_EQ(t.qps[1].mtu, verbs::IBV_MTU_4096);
   EXPECT_EQ(t.regions[1].memory, traffic::memory_kind::gpu);
+}
+
+// The second node binds a window, the first one writes through it, and the window ends.
+TEST(Trace, requests_make_and_end_keys) {
+  std::string text = replaced("done 0 5000",
+                              "post 1 900 0 qp 1 bind - 4096@1+64 to key 0 2\npost 0 950 0 qp 0 write - 64@0+0 to k0+8\n"
+                              "post 1 960 0 qp 1 invalidate - - to key 0\ndone 0 5000");
+  text.replace(text.find("end 5"), 5, "end 8");
+  text.insert(text.find("qp 0 node"), "key 0 node 1 kind window2 pages 0\n");
+  const trace t = read(text);
+  const trace_step& bind = t.threads[1].steps.at(1);
+  EXPECT_EQ(bind.opcode, verbs::IBV_WR_BIND_MW);
+  EXPECT_TRUE(bind.remote.keyed);
+  EXPECT_EQ(bind.access, 2U);
+  EXPECT_EQ(t.pieces.at(bind.first).at.offset, 64U);
+  const trace_step& write = t.threads[0].steps.at(2);
+  EXPECT_TRUE(write.remote.keyed);
+  EXPECT_EQ(write.remote.offset, 8U);
+  const auto error = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    return error_of(changed.replace(changed.find(from), from.size(), to));
+  };
+  EXPECT_NE(error("to key 0 2", "to key 3 2").find("f:6: there is no node 1 key 3"), std::string::npos);
+  EXPECT_NE(error("to k0+8", "to k1+8").find("f:7: there is no node 1 key 1"), std::string::npos);
+  EXPECT_NE(error("- - to key 0", "- - to key ?").find("f:8: the record does not know this key"), std::string::npos);
+  EXPECT_NE(error("window2", "fast").find("f:6: key 0 is of another kind"), std::string::npos);
+  EXPECT_NE(error("window2", "door").find("'door' is no kind of a key"), std::string::npos);
+  EXPECT_NE(error("4096@1+64", "4096@-").find("f:6: a key covers a piece of a region"), std::string::npos);
+  EXPECT_NE(error("4096@1+64", "64@1+0,64@1+64").find("f:6: a key covers one piece"), std::string::npos);
 }
 
 TEST(Trace, errors_name_file_line_and_mend) {
@@ -94,7 +123,8 @@ TEST(Trace, errors_name_file_line_and_mend) {
   expect(replaced("64@0+8", "64@0+4090"), "f:4: 0+4090 with 64 bytes lies outside");
   expect(replaced(" to 1+4096", " to 0+4096"), "f:4: there is no node 1 region 0");
   expect(replaced(" to 1+4096", " to ?"), "f:4: the record does not know the memory");
-  expect(replaced(" write ", " bind "), "f:4: the operation 'bind' makes or ends a key");
+  expect(replaced(" write ", " bind "), "f:4: '1+4096' stands where 'key' is expected");
+  expect(replaced(" write ", " wrote "), "f:4: there is no operation 'wrote'");
   expect(replaced("type rc", "type xrc"), "a QP of XRC cannot be replayed");
   expect(replaced("s0*2", "f0*2"), "f:6: a request failed in the recorded run");
   expect(replaced("memory gpu", "memory special"), "f:13: a region of memory 'special'");

@@ -1,0 +1,126 @@
+#include "testbenches/program/recording/recorded_memory.h"
+
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "models/driver/device/device.h"
+#include "testbenches/program/recording/node_of.h"
+
+namespace hcasim {
+namespace {
+
+using namespace driver;  // NOLINT(google-build-using-namespace): objects of verbs
+using namespace verbs;   // NOLINT(google-build-using-namespace): verbs
+
+constexpr std::uint64_t page = 4096;
+
+const char* memory_name(const memory_region& mr) {
+  switch (mr.kind) {
+    case region_kind::plain:
+      return mr.peer ? "gpu" : "host";
+    case region_kind::dma_buf:
+      return "gpu";
+    case region_kind::device_memory:
+      return "device";
+    case region_kind::on_demand:
+      return "on_demand";
+    default:
+      return "special";
+  }
+}
+
+}  // namespace
+
+void recorded_memory::add_region(std::size_t node, const region& r, const char* memory) {
+  objects_.push_back(
+      fmt::format("region {} node {} bytes {} offset {} memory {}", r.number, node, r.length, r.begin % page, memory));
+}
+
+// Finds the region of a key, or else a plain region with the address.
+const recorded_memory::region* recorded_memory::find_region(const ibv_context* context, std::uint32_t key,
+                                                            std::uint64_t address) {
+  const auto holds = [&](std::uint64_t begin, std::uint64_t length) { return address >= begin && address - begin <= length; };
+  const auto known = regions_.find({node_of(context), key});
+  if (known != regions_.end() && holds(known->second.begin, known->second.length)) return &known->second;
+  const memory_region* found = nullptr;
+  for (const memory_region* mr : static_cast<const process*>(context)->mrs.slots()) {
+    if (!mr || !holds(mr->iova, mr->length)) continue;
+    if (mr->lkey == key || mr->rkey == key || mr->key == key) {
+      found = mr;
+      break;
+    }
+    if (!found && mr->kind == region_kind::plain && mr->iova != 0) found = mr;
+  }
+  if (!found) return nullptr;
+  region& r = regions_[{node_of(context), key}] = {region_count_++, found->iova, found->length};
+  add_region(node_of(context), r, memory_name(*found));
+  return &r;
+}
+
+// Memory of a fast registration needs no region of its own: a replay makes one.
+const recorded_memory::region& recorded_memory::range(const ibv_context* context, std::uint64_t begin, std::uint64_t length) {
+  const auto [at, fresh] = ranges_.try_emplace({node_of(context), begin, length}, region{region_count_, begin, length});
+  if (fresh) {
+    ++region_count_;
+    add_region(node_of(context), at->second, "host");
+  }
+  return at->second;
+}
+
+std::size_t recorded_memory::number_of(const ibv_context* context, std::uint32_t key, const char* kind, unsigned pages) {
+  const auto [at, fresh] = keys_.try_emplace({node_of(context), key >> 8, kind}, keys_.size());
+  if (fresh) objects_.push_back(fmt::format("key {} node {} kind {} pages {}", at->second, node_of(context), kind, pages));
+  return at->second;
+}
+
+bool recorded_memory::add_place(const ibv_context* context, std::uint32_t key, std::uint64_t address, std::string& out) {
+  const auto end = std::back_inserter(out);
+  if (const auto k = covered_.find({node_of(context), key}); k != covered_.end()) {
+    fmt::format_to(end, "k{}+{}", k->second.number, address - k->second.begin);
+    return true;
+  }
+  const region* const r = find_region(context, key, address);
+  if (r) fmt::format_to(end, "{}+{}", r->number, address - r->begin);
+  if (!r) out += "?";
+  return r != nullptr;
+}
+
+bool recorded_memory::add_made_key(const ibv_send_wr& wr, std::string& out) {
+  const auto end = std::back_inserter(out);
+  if (wr.opcode == IBV_WR_REG_MR) {
+    const auto& mr = static_cast<const memory_region&>(*wr.reg_mr.mr);
+    const std::size_t number = number_of(mr.context, wr.reg_mr.key, "fast", mr.max_pages);
+    fmt::format_to(end, " {}@{}+0 to key {} {}", mr.length, range(mr.context, mr.iova, mr.length).number, number,
+                   wr.reg_mr.access);
+    covered_[{node_of(mr.context), wr.reg_mr.key}] = {number, mr.iova};
+    return true;
+  }
+  const ibv_mw& mw = *wr.bind_mw.mw;
+  const ibv_mw_bind_info& info = wr.bind_mw.bind_info;
+  const std::size_t number = number_of(mw.context, wr.bind_mw.rkey, mw.type == IBV_MW_TYPE_1 ? "window1" : "window2", 0);
+  bool known = true;
+  if (info.mr && info.length != 0) {
+    fmt::format_to(end, " {}@", info.length);
+    known = add_place(mw.context, info.mr->lkey, info.addr, out);
+  } else {
+    out += " -";
+  }
+  // Addresses within a zero-based window are offsets; the window of a replay begins at its memory.
+  const bool zero_based = (info.mw_access_flags & IBV_ACCESS_ZERO_BASED) != 0;
+  fmt::format_to(end, " to key {} {}", number, info.mw_access_flags & ~unsigned{IBV_ACCESS_ZERO_BASED});
+  covered_[{node_of(mw.context), wr.bind_mw.rkey}] = {number, zero_based ? 0 : info.addr};
+  return known;
+}
+
+bool recorded_memory::add_ended_key(const ibv_context* context, std::uint32_t key, std::string& out) {
+  const auto at = context ? covered_.find({node_of(context), key}) : covered_.end();
+  if (at == covered_.end()) {
+    out += " to key ?";
+    return false;
+  }
+  fmt::format_to(std::back_inserter(out), " to key {}", at->second.number);
+  return true;
+}
+
+}  // namespace hcasim
