@@ -128,8 +128,7 @@ void trace_reader::post(trace_step& s) {
   target(s);
 }
 
-// Reads "to 3+4096", or "to qp 7" of a datagram. A request that makes a key has "to key 2 RIGHTS", and one that ends a key has
-// "to key 2".
+// Reads "to 3+4096", or "to qp 7" of a datagram. A request that makes a key has "to key 2 RIGHTS", an end has "to key 2".
 void trace_reader::target(trace_step& s) {
   const bool makes = makes_key(s.opcode);
   const bool names_key = makes || s.opcode == IBV_WR_LOCAL_INV || s.opcode == IBV_WR_SEND_WITH_INV;
