@@ -340,6 +340,59 @@ TEST_F(studies, all_to_all) {
   EXPECT_EQ(get("key_misses", 64, 16), 0);
 }
 
+// Each doubling of the entries finds as many more keys of a Zipf law.
+TEST_F(studies, mrc_ways) {
+  run("mrc_ways");
+  const auto get = [&](const char* metric, int ways) { return value(metric, fmt::format("ways = {}", ways)); };
+  for (const int ways : {4, 8, 16, 32}) {
+    EXPECT_NEAR(get("hit_ratio", 2 * ways) - get("hit_ratio", ways), 0.068, 0.006) << ways;
+    EXPECT_GT(get("rate", 2 * ways), 1.02 * get("rate", ways)) << ways;
+  }
+  EXPECT_LT(get("rate", 64), 1.25 * get("rate", 4));
+}
+
+TEST_F(studies, pcie_mix) {
+  run("pcie_mix");
+  const auto get = [&](int generation, const char* mps) {
+    return value("goodput", fmt::format("generation = {} AND mps = '{}'", generation, mps));
+  };
+  EXPECT_GT(get(3, "512 B"), 1.12 * get(3, "128 B"));
+  EXPECT_GT(get(4, "128 B"), 2 * get(3, "128 B"));
+  EXPECT_NEAR(get(5, "512 B"), get(4, "256 B"), 0.01 * get(4, "256 B"));
+}
+
+TEST_F(studies, incast_keys) {
+  run("incast_keys");
+  const auto get = [&](const char* size, const char* key) {
+    return value("goodput", fmt::format("size = '{}' AND \"key\" = '{}'", size, key));
+  };
+  for (const char* size : {"4 KiB", "16 KiB", "64 KiB"}) EXPECT_GT(get(size, "window"), 0.98 * get(size, "one for all"));
+  EXPECT_LT(get("4 KiB", "fast registration"), 0.95 * get("4 KiB", "one for all"));
+  EXPECT_LT(get("4 KiB", "registration"), 0.05 * get("4 KiB", "one for all"));
+  EXPECT_LT(get("64 KiB", "registration"), 0.5 * get("64 KiB", "one for all"));
+}
+
+TEST_F(studies, moderation) {
+  run("moderation");
+  const auto get = [&](const char* metric, const char* load, int batch, int moderation) {
+    return value(metric, fmt::format("load = '{}' AND batch = {} AND moderation = {}", load, batch, moderation));
+  };
+  EXPECT_NEAR(get("rate", "8 M/s", 1, 1), 8, 0.08);
+  EXPECT_GT(get("per_event", "8 M/s", 1, 1), 30);
+  EXPECT_LT(get("per_event", "8 M/s", 1, 32), 1.25 * get("per_event", "8 M/s", 1, 1));
+  EXPECT_LT(get("per_message", "8 M/s", 16, 1), 0.65 * get("per_message", "8 M/s", 1, 1));
+  EXPECT_GT(get("per_event", "1 M/s", 1, 32), 4 * get("per_event", "1 M/s", 1, 1));
+  EXPECT_GT(get("p99", "0.1 M/s", 1, 8), get("p99", "0.1 M/s", 1, 1) + 19) << "the timer of moderation";
+}
+
+TEST_F(studies, exchange) {
+  run("exchange");
+  const auto host = [&](int hosts) { return value("rate", fmt::format("hosts = '0-{}'", hosts - 1)) / hosts; };
+  EXPECT_GT(host(16), 4 * host(4)) << "latency binds";
+  EXPECT_LT(host(64), 1.2 * host(16)) << "the thread binds";
+  EXPECT_GT(value("p99", "hosts = '0-63'"), 126 * 0.055) << "messages under way wait for the thread";
+}
+
 TEST_F(studies, key_check) {
   run("key_check", {"--at 'clock=400 MHz'", "--at 'interval=1 cycle'", "--at 'depth=2 cycles' --at 'interval=16 cycles'"});
   const auto get = [&](const char* metric, const char* depth, const char* interval, int mhz) {

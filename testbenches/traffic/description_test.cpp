@@ -254,15 +254,13 @@ TEST_F(traffic_description, messages_cost_no_memory) {
 }
 
 TEST_F(traffic_description, every_question_is_a_study) {
-  std::size_t questions = 0;
-  for (const auto& e : fs::directory_iterator(fs::path(places::source) / "testbenches/studies/questions")) {
-    const outcome o = run_program(places::program, "sweep " + e.path().string() + " -o out --dry-run");
+  for (const char* name : {"mrc_ways", "pcie_mix", "incast_keys", "moderation", "exchange"}) {
+    const fs::path study = fs::path(places::source) / "testbenches/studies" / (std::string(name) + ".yaml");
+    const outcome o = run_program(places::program, "sweep " + study.string() + " -o out --dry-run");
     EXPECT_EQ(o.status, 0) << o.text;
-    const std::string text = file_content(e.path());
-    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 30) << e.path();
-    ++questions;
+    const std::string text = file_content(study);
+    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 30) << name;
   }
-  EXPECT_EQ(questions, 5U);
 }
 
 TEST_F(traffic_description, a_histogram_lies_beside_its_description) {
