@@ -12,6 +12,7 @@ inline void memories(const dma_engine_config& c, memory_list& m) {
   m.add("read_tags", memory_kind::state, c.read_tags, address + length, "address and bytes of the read requests outstanding");
   m.add("write_buffer", memory_kind::data, c.write_buffer, bits_of(1), "posted writes on their way");
   m.add("atomic_locks", memory_kind::state, c.atomic_buckets, 1, "locks for atomics");
+  m.add("atomic_waiters", memory_kind::state, c.atomic_waiters, address, "address of each atomic that waits for a lock");
 }
 
 }  // namespace hcasim

@@ -12,6 +12,7 @@
 #include "models/adapter/doorbell/doorbell_memories.h"
 #include "models/adapter/page_walker/page_walker_memories.h"
 #include "models/adapter/port/port_memories.h"
+#include "models/adapter/processing_units/processing_units_memories.h"
 #include "models/adapter/requester/requester_memories.h"
 #include "models/adapter/responder/responder_memories.h"
 #include "models/adapter/send_queue/send_queue_memories.h"
@@ -37,6 +38,7 @@ void memories(const hca_config& c, std::uint64_t lanes, std::uint64_t receive_bu
   };
   m.within("doorbell", [&] { memories(c.doorbell, std::max(limits.log_qps, limits.log_cqs), m); });
   m.within("send_queue", [&] { memories(c.send_queue, limits.log_qps, m); });
+  m.within("processing_units", [&] { memories(c.processing_units, limits.log_qps, mtu, m); });
   m.within("requester", [&] { memories(c.requester, mtu, m); });
   m.within("responder", [&] { memories(c.responder, mtu, m); });
   m.within("page_walker",

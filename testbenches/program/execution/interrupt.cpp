@@ -80,28 +80,38 @@ void begin_waiting() {
   hear_time_limit();
 }
 
-// Prints the cause and ends the program, with status 2 for a limit of the machine.
+// Prints the cause and ends the program, with status 2 for a limit of the machine. Used-up memory is told without memory.
 [[noreturn]] void end_after_exception() {
-  std::string why = "internal error";
   bool used_up = false;
+  const auto say = [](std::string_view why) {
+    ::dprintf(STDERR_FILENO, "hcasim: %.*s\n", static_cast<int>(why.size()), why.data());
+  };
+  const std::exception_ptr thrown = std::current_exception();
   try {
-    if (const std::exception_ptr e = std::current_exception()) std::rethrow_exception(e);
+    remove_doomed();
+  } catch (...) {  // the folder stays
+  }
+  try {
+    if (thrown) std::rethrow_exception(thrown);
   } catch (const std::system_error& e) {
     used_up = true;
-    why = cause(e);
+    say(cause(e));
   } catch (const std::exception& e) {
     used_up = is_out_of_memory(e);
-    why = used_up ? std::string(out_of_memory) : fmt::format("internal error: {}", e.what());
+    say(used_up ? out_of_memory : std::string_view(fmt::format("internal error: {}", e.what())));
   } catch (...) {
+    say("internal error");
   }
-  remove_doomed();
-  if (std::current_exception()) ::dprintf(STDERR_FILENO, "hcasim: %s\n", why.c_str());
   if (used_up) ::_exit(run_bad_input);
   std::abort();
 }
 
-// Handles exceptions that leave a thread or a constructor of something static.
-[[maybe_unused]] const std::terminate_handler before_this_one = std::set_terminate(end_after_exception);
+void handle_exceptions() {
+  std::set_terminate(end_after_exception);
+}
+
+// Exceptions may leave a thread, or a constructor of something static, in libraries too: this runs before these constructors.
+[[gnu::used, gnu::section(".preinit_array")]] void (*const before_constructors)() = handle_exceptions;
 
 }  // namespace
 
