@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "models/driver/device/device.h"
+#include "models/driver/verbs/verbs_observer.h"
 
 namespace hcasim::driver {
 
@@ -57,6 +58,8 @@ int ibv_attach_mcast(cpu& c, ibv_qp* handle, const ibv_gid* gid, std::uint16_t l
   const command_result r = run(c, qp.context, {.code = HCA_CMD_ATTACH, .object = qp.qp_num, .in = in_bytes(name)});
   if (r.error) return r.error;
   qp.groups.push_back({*gid, lid});
+  if (observer_of_verbs) [[unlikely]]
+    observer_of_verbs->joined(qp, *gid, lid);
   return 0;
 }
 

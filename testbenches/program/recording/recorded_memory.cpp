@@ -1,5 +1,6 @@
 #include "testbenches/program/recording/recorded_memory.h"
 
+#include <algorithm>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -15,6 +16,20 @@ using namespace verbs;   // NOLINT(google-build-using-namespace): verbs
 
 constexpr std::uint64_t page = 4096;
 
+// Returns false for whole address spaces, kept keys and the like: what is behind an address may change under the key.
+bool has_memory_of_its_own(const memory_region& mr) {
+  switch (mr.kind) {
+    case region_kind::plain:
+    case region_kind::dma_buf:
+    case region_kind::device_memory:
+      return true;
+    case region_kind::on_demand:
+      return mr.length <= std::uint64_t{1} << 40;
+    default:
+      return false;
+  }
+}
+
 const char* memory_name(const memory_region& mr) {
   switch (mr.kind) {
     case region_kind::plain:
@@ -26,7 +41,7 @@ const char* memory_name(const memory_region& mr) {
     case region_kind::on_demand:
       return "on_demand";
     default:
-      return "special";
+      return "host";
   }
 }
 
@@ -37,12 +52,12 @@ void recorded_memory::add_region(std::size_t node, const region& r, const char* 
       fmt::format("region {} node {} bytes {} offset {} memory {}", r.number, node, r.length, r.begin % page, memory));
 }
 
-// Finds the region of a key, or else a plain region with the address.
-const recorded_memory::region* recorded_memory::find_region(const ibv_context* context, std::uint32_t key,
-                                                            std::uint64_t address) {
+// Finds the region of a key, or else a plain region with the address, or else memory around the address.
+const recorded_memory::region& recorded_memory::find_region(const ibv_context* context, std::uint32_t key,
+                                                            std::uint64_t address, std::uint64_t bytes) {
   const auto holds = [&](std::uint64_t begin, std::uint64_t length) { return address >= begin && address - begin <= length; };
   const auto known = regions_.find({node_of(context), key});
-  if (known != regions_.end() && holds(known->second.begin, known->second.length)) return &known->second;
+  if (known != regions_.end() && holds(known->second.begin, known->second.length)) return known->second;
   const memory_region* found = nullptr;
   for (const memory_region* mr : static_cast<const process*>(context)->mrs.slots()) {
     if (!mr || !holds(mr->iova, mr->length)) continue;
@@ -52,18 +67,23 @@ const recorded_memory::region* recorded_memory::find_region(const ibv_context* c
     }
     if (!found && mr->kind == region_kind::plain && mr->iova != 0) found = mr;
   }
-  if (!found) return nullptr;
+  if (!found) return range(context, address, bytes, "host");
+  if (!has_memory_of_its_own(*found)) return range(context, address, bytes, memory_name(*found));
   region& r = regions_[{node_of(context), key}] = {region_count_++, found->iova, found->length};
   add_region(node_of(context), r, memory_name(*found));
-  return &r;
+  return r;
 }
 
-// Memory of a fast registration needs no region of its own: a replay makes one.
-const recorded_memory::region& recorded_memory::range(const ibv_context* context, std::uint64_t begin, std::uint64_t length) {
+// Returns a region around memory that has none of its own, in whole steps.
+const recorded_memory::region& recorded_memory::range(const ibv_context* context, std::uint64_t address, std::uint64_t bytes,
+                                                      const char* memory) {
+  constexpr std::uint64_t step = 2 << 20;
+  const std::uint64_t begin = address / step * step;
+  const std::uint64_t length = (address + std::max<std::uint64_t>(bytes, 1) - begin + step - 1) / step * step;
   const auto [at, fresh] = ranges_.try_emplace({node_of(context), begin, length}, region{region_count_, begin, length});
   if (fresh) {
     ++region_count_;
-    add_region(node_of(context), at->second, "host");
+    add_region(node_of(context), at->second, memory);
   }
   return at->second;
 }
@@ -74,35 +94,33 @@ std::size_t recorded_memory::number_of(const ibv_context* context, std::uint32_t
   return at->second;
 }
 
-bool recorded_memory::add_place(const ibv_context* context, std::uint32_t key, std::uint64_t address, std::string& out) {
+void recorded_memory::add_place(const ibv_context* context, std::uint32_t key, std::uint64_t address, std::uint64_t bytes,
+                                std::string& out) {
   const auto end = std::back_inserter(out);
   if (const auto k = covered_.find({node_of(context), key}); k != covered_.end()) {
     fmt::format_to(end, "k{}+{}", k->second.number, address - k->second.begin);
-    return true;
+    return;
   }
-  const region* const r = find_region(context, key, address);
-  if (r) fmt::format_to(end, "{}+{}", r->number, address - r->begin);
-  if (!r) out += "?";
-  return r != nullptr;
+  const region& r = find_region(context, key, address, bytes);
+  fmt::format_to(end, "{}+{}", r.number, address - r.begin);
 }
 
-bool recorded_memory::add_made_key(const ibv_send_wr& wr, std::string& out) {
+void recorded_memory::add_made_key(const ibv_send_wr& wr, std::string& out) {
   const auto end = std::back_inserter(out);
   if (wr.opcode == IBV_WR_REG_MR) {
     const auto& mr = static_cast<const memory_region&>(*wr.reg_mr.mr);
     const std::size_t number = number_of(mr.context, wr.reg_mr.key, "fast", mr.max_pages);
-    fmt::format_to(end, " {}@{}+0 to key {} {}", mr.length, range(mr.context, mr.iova, mr.length).number, number,
-                   wr.reg_mr.access);
+    const region& r = range(mr.context, mr.iova, mr.length, "host");
+    fmt::format_to(end, " {}@{}+{} to key {} {}", mr.length, r.number, mr.iova - r.begin, number, wr.reg_mr.access);
     covered_[{node_of(mr.context), wr.reg_mr.key}] = {number, mr.iova};
-    return true;
+    return;
   }
   const ibv_mw& mw = *wr.bind_mw.mw;
   const ibv_mw_bind_info& info = wr.bind_mw.bind_info;
   const std::size_t number = number_of(mw.context, wr.bind_mw.rkey, mw.type == IBV_MW_TYPE_1 ? "window1" : "window2", 0);
-  bool known = true;
   if (info.mr && info.length != 0) {
     fmt::format_to(end, " {}@", info.length);
-    known = add_place(mw.context, info.mr->lkey, info.addr, out);
+    add_place(mw.context, info.mr->lkey, info.addr, info.length, out);
   } else {
     out += " -";
   }
@@ -110,7 +128,6 @@ bool recorded_memory::add_made_key(const ibv_send_wr& wr, std::string& out) {
   const bool zero_based = (info.mw_access_flags & IBV_ACCESS_ZERO_BASED) != 0;
   fmt::format_to(end, " to key {} {}", number, info.mw_access_flags & ~unsigned{IBV_ACCESS_ZERO_BASED});
   covered_[{node_of(mw.context), wr.bind_mw.rkey}] = {number, zero_based ? 0 : info.addr};
-  return known;
 }
 
 bool recorded_memory::add_ended_key(const ibv_context* context, std::uint32_t key, std::string& out) {

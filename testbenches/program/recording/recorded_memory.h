@@ -18,10 +18,11 @@ class recorded_memory {
   // Lines of objects go to `objects`.
   explicit recorded_memory(std::vector<std::string>& objects) : objects_(objects) {}
 
-  // Adds "3+4096" of a region, "k3+4096" of a key, or "?"; false = unknown.
-  bool add_place(const verbs::ibv_context* context, std::uint32_t key, std::uint64_t address, std::string& out);
-  // Adds what a request covers with a new key, as "BYTES@PLACE to key N RIGHTS"; false = unknown.
-  bool add_made_key(const verbs::ibv_send_wr& wr, std::string& out);
+  // Adds "3+4096" of a region, or "k3+4096" of a key.
+  void add_place(const verbs::ibv_context* context, std::uint32_t key, std::uint64_t address, std::uint64_t bytes,
+                 std::string& out);
+  // Adds what a request covers with a new key, as "BYTES@PLACE to key N RIGHTS".
+  void add_made_key(const verbs::ibv_send_wr& wr, std::string& out);
   // Adds "to key N" of a key that a request ends; false = unknown.
   bool add_ended_key(const verbs::ibv_context* context, std::uint32_t key, std::string& out);
 
@@ -37,8 +38,8 @@ class recorded_memory {
   };
   using key_name = std::pair<std::size_t, std::uint32_t>;  // node and key
 
-  const region* find_region(const verbs::ibv_context* context, std::uint32_t key, std::uint64_t address);
-  const region& range(const verbs::ibv_context* context, std::uint64_t begin, std::uint64_t length);
+  const region& find_region(const verbs::ibv_context* context, std::uint32_t key, std::uint64_t address, std::uint64_t bytes);
+  const region& range(const verbs::ibv_context* context, std::uint64_t address, std::uint64_t bytes, const char* memory);
   std::size_t number_of(const verbs::ibv_context* context, std::uint32_t key, const char* kind, unsigned pages);
   void add_region(std::size_t node, const region& r, const char* memory);
 

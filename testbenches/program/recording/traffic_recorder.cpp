@@ -49,17 +49,17 @@ const char* type_name(ibv_qp_type t) {
       return "uc";
     case IBV_QPT_UD:
       return "ud";
+    case IBV_QPT_XRC_SEND:
+      return "xrc_send";
     default:
-      return "xrc";
+      return "xrc_receive";
   }
 }
 
-// Returns whether the request moves no byte: its address and key are not looked at.
-bool is_empty(const ibv_send_wr& wr) {
-  for (int i = 0; i < wr.num_sge; ++i) {
-    if (wr.sg_list[i].length != 0) return false;
-  }
-  return true;
+std::uint64_t bytes_of(const ibv_send_wr& wr) {
+  std::uint64_t sum = 0;
+  for (int i = 0; i < wr.num_sge; ++i) sum += wr.sg_list[i].length;
+  return sum;
 }
 
 }  // namespace
@@ -91,8 +91,11 @@ traffic_recorder::thread& traffic_recorder::thread_of(const cpu& c) {
 }
 
 // Adds the thread's time since its last verb, unless it waited for completions then.
+// A wait without a completion at its end was for something else, and is own time of the thread.
 void traffic_recorder::spend_own_time(thread& t, ps begin, bool waits) {
-  if (t.ended != never && !(t.idle && waits)) t.gap += begin - t.ended;
+  if (t.ended == never) return;
+  (t.idle && waits ? t.in_vain : t.gap) += begin - t.ended;
+  if (!waits) t.gap += std::exchange(t.in_vain, 0_ps);
 }
 
 void traffic_recorder::begin_event(const char* word, thread& t, ps begin) {
@@ -136,6 +139,19 @@ void traffic_recorder::ending(ibv_qp& qp) {
   std::erase_if(by_address_, [&](const auto& e) { return e.second == &qp; });
 }
 
+std::size_t traffic_recorder::group_of(const ibv_gid& group, std::uint16_t lid) {
+  std::array<std::uint8_t, 16> name{};
+  std::copy(std::begin(group.raw), std::end(group.raw), name.begin());
+  const auto [at, fresh] = groups_.try_emplace(name, groups_.size());
+  if (fresh) objects_.push_back(fmt::format("group {} lid {} gid {:02x}", at->second, lid, fmt::join(name, "")));
+  return at->second;
+}
+
+void traffic_recorder::joined(ibv_qp& qp, const ibv_gid& group, std::uint16_t lid) {
+  const auto at = living_.find(&qp);
+  if (at != living_.end()) members_.emplace(group_of(group, lid), at->second->number);
+}
+
 traffic_recorder::connection& traffic_recorder::connection_of(ibv_qp& qp) {
   const auto at = living_.find(&qp);
   if (at == living_.end()) {
@@ -166,8 +182,10 @@ std::size_t traffic_recorder::shared_of(ibv_srq* srq) {
   const auto& queue = static_cast<shared_queue&>(*srq);
   const auto [at, fresh] = shared_.try_emplace({srq, node, queue.number, queue.attr.max_wr}, shared_.size());
   if (fresh) {
+    const std::string of = queue.cq ? fmt::format("{}", queue_of(queue.cq)) : "-";
     objects_.push_back(
-        fmt::format("shared {} node {} receives {} {}", at->second, node, queue.attr.max_wr, queue.attr.max_sge));
+        fmt::format("shared {} node {} receives {} {} queue {}", at->second, node, queue.attr.max_wr, queue.attr.max_sge, of));
+    shared_numbers_[{node, queue.number}] = at->second;
   }
   return at->second;
 }
@@ -178,8 +196,8 @@ void traffic_recorder::places(const ibv_context* context, const ibv_sge* list, i
     fmt::format_to(std::back_inserter(text_), "{}{}@", i == 0 ? " " : ",", list[i].length);
     if (!has_keys || list[i].length == 0) {
       text_ += "-";
-    } else if (!memory_.add_place(context, list[i].lkey, list[i].addr, text_)) {
-      ++beyond_;
+    } else {
+      memory_.add_place(context, list[i].lkey, list[i].addr, list[i].length, text_);
     }
   }
 }
@@ -189,7 +207,9 @@ void traffic_recorder::target(const ibv_qp& qp, const ibv_send_wr& wr) {
   if (qp.qp_type == IBV_QPT_UD) {
     const auto& way = static_cast<const address_handle&>(*wr.wr.ud.ah).attr;
     const auto at = numbers_.find({way.dlid, wr.wr.ud.remote_qpn});
-    if (at == numbers_.end()) {
+    if (wr.wr.ud.remote_qpn == HCA_QPN_ANY && way.is_global) {
+      fmt::format_to(std::back_inserter(text_), " to group {}", group_of(way.grh.dgid, way.dlid));
+    } else if (at == numbers_.end()) {
       text_ += " to qp ?";
       ++beyond_;
     } else {
@@ -203,14 +223,18 @@ void traffic_recorder::target(const ibv_qp& qp, const ibv_send_wr& wr) {
       atomic || wr.opcode == IBV_WR_RDMA_WRITE || wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM || wr.opcode == IBV_WR_RDMA_READ;
   if (!remote) return;
   text_ += " to ";
-  if (is_empty(wr)) {
+  if (bytes_of(wr) == 0) {  // its address and key are not looked at
     text_ += "-";
     return;
   }
   const ibv_qp* const peer = peer_of(qp);
   const std::uint64_t address = atomic ? wr.wr.atomic.remote_addr : wr.wr.rdma.remote_addr;
-  if (!peer) text_ += "?";
-  if (!peer || !memory_.add_place(peer->context, atomic ? wr.wr.atomic.rkey : wr.wr.rdma.rkey, address, text_)) ++beyond_;
+  if (peer) {
+    memory_.add_place(peer->context, atomic ? wr.wr.atomic.rkey : wr.wr.rdma.rkey, address, bytes_of(wr), text_);
+  } else {
+    text_ += "?";
+    ++beyond_;
+  }
 }
 
 void traffic_recorder::request(const ibv_qp& qp, const ibv_send_wr& wr, bool more) {
@@ -224,7 +248,7 @@ void traffic_recorder::request(const ibv_qp& qp, const ibv_send_wr& wr, bool mor
   fmt::format_to(std::back_inserter(text_), " {} {}", opcode_name(wr.opcode), flags.empty() ? "-" : flags);
   bool known = true;
   if (wr.opcode == IBV_WR_BIND_MW || wr.opcode == IBV_WR_REG_MR) {
-    known = memory_.add_made_key(wr, text_);
+    memory_.add_made_key(wr, text_);
   } else if (wr.opcode == IBV_WR_LOCAL_INV) {
     text_ += " -";
     known = memory_.add_ended_key(qp.context, wr.invalidate_rkey, text_);
@@ -237,17 +261,30 @@ void traffic_recorder::request(const ibv_qp& qp, const ibv_send_wr& wr, bool mor
   if (!known) ++beyond_;
 }
 
+// Adds the SRQ that takes the receive of an XRC request.
+void traffic_recorder::xrc_target(const ibv_qp& qp, const ibv_send_wr& wr) {
+  const ibv_qp* const peer = peer_of(qp);
+  const auto at = peer ? shared_numbers_.find({node_of(peer->context), wr.qp_type.xrc.remote_srqn}) : shared_numbers_.end();
+  const bool takes = wr.opcode != IBV_WR_RDMA_WRITE && wr.opcode != IBV_WR_RDMA_READ;
+  if (at == shared_numbers_.end()) {
+    if (takes) ++beyond_;
+    text_ += takes ? " srq ?" : "";
+    return;
+  }
+  fmt::format_to(std::back_inserter(text_), " srq {}", at->second);
+}
+
 void traffic_recorder::sent(const cpu& c, ps begin, ibv_qp& qp, const ibv_send_wr* first, const ibv_send_wr* end) {
   thread& t = thread_of(c);
   spend_own_time(t, begin, false);
   connection& k = connection_of(qp);
   if (const auto at = numbers_.find(k.peer); at != numbers_.end() && qp.qp_type != IBV_QPT_UD)
     connections_[at->second].used = true;
-  if (qp.qp_type == IBV_QPT_XRC_SEND) ++beyond_;
   for (const ibv_send_wr* wr = first; wr != end; wr = wr->next) {
     begin_event("post", t, begin);
     text_ += fmt::format(" qp {}", k.number);
     request(qp, *wr, wr->next != end);
+    if (qp.qp_type == IBV_QPT_XRC_SEND) xrc_target(qp, *wr);
     line(text_);
   }
   t.ended = last_ = c.time();
@@ -289,6 +326,7 @@ void traffic_recorder::polled(const cpu& c, ps begin, ibv_cq& cq, std::span<cons
     ++completions[fmt::format("{}{}", end, at->second)];
   }
   if (!completions.empty()) {
+    t.in_vain = 0_ps;
     begin_event("done", t, begin);
     text_ += fmt::format(" queue {} {}", queue_of(&cq), t.by_event ? "events" : "polls");
     for (const auto& [what, count] : completions) text_ += fmt::format(" {}*{}", what, count);
@@ -317,6 +355,9 @@ void traffic_recorder::finish() {
                      peer == numbers_.end() ? "-" : fmt::format("{}", peer->second),
                      a.path_mtu == 0 ? 0 : 128U << static_cast<unsigned>(a.path_mtu), a.max_rd_atomic, a.timeout, a.retry_cnt,
                      a.rnr_retry, a.min_rnr_timer));
+  }
+  for (const auto& [group, qp] : members_) {
+    if (connections_[qp].used) line(fmt::format("member {} qp {}", group, qp));
   }
   line(fmt::format("end {} {}", events_, last_.count()));
   if (std::fclose(std::exchange(file_, nullptr)) != 0 && error_ == 0) error_ = errno;

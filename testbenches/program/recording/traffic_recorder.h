@@ -2,10 +2,12 @@
 // Lines of events are written as they come; lines of objects follow at the end, when their attributes are known.
 #pragma once
 
+#include <array>
 #include <cstdio>
 #include <deque>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -36,6 +38,7 @@ class traffic_recorder final : public driver::verbs_observer {
   void made(verbs::ibv_qp& qp) override;
   void modified(verbs::ibv_qp& qp, const verbs::ibv_qp_attr& to, int mask) override;
   void ending(verbs::ibv_qp& qp) override;
+  void joined(verbs::ibv_qp& qp, const verbs::ibv_gid& group, std::uint16_t lid) override;
   void sent(const cpu& c, ps begin, verbs::ibv_qp& qp, const verbs::ibv_send_wr* first, const verbs::ibv_send_wr* end) override;
   void received(const cpu& c, ps begin, verbs::ibv_qp& qp, const verbs::ibv_recv_wr* first,
                 const verbs::ibv_recv_wr* end) override;
@@ -50,8 +53,9 @@ class traffic_recorder final : public driver::verbs_observer {
   struct thread {
     std::size_t number;
     std::size_t node;
-    ps ended{0};  // its last verb
-    ps gap{0};    // time of its own since its last event
+    ps ended{0};    // its last verb
+    ps gap{0};      // time of its own since its last event
+    ps in_vain{0};  // time of waiting since then
     bool idle = false;
     bool by_event = false;
   };
@@ -71,10 +75,12 @@ class traffic_recorder final : public driver::verbs_observer {
                 const verbs::ibv_recv_wr* first, const verbs::ibv_recv_wr* end);
   void places(const verbs::ibv_context* context, const verbs::ibv_sge* list, int count, bool has_keys);
   void target(const verbs::ibv_qp& qp, const verbs::ibv_send_wr& wr);
+  void xrc_target(const verbs::ibv_qp& qp, const verbs::ibv_send_wr& wr);
   connection& connection_of(verbs::ibv_qp& qp);
   verbs::ibv_qp* peer_of(const verbs::ibv_qp& qp);
   std::size_t queue_of(verbs::ibv_cq* cq);
   std::size_t shared_of(verbs::ibv_srq* srq);
+  std::size_t group_of(const verbs::ibv_gid& group, std::uint16_t lid);
   void line(std::string text);
 
   std::filesystem::path path_;
@@ -93,6 +99,9 @@ class traffic_recorder final : public driver::verbs_observer {
   using object_name = std::tuple<const void*, std::size_t, std::uint32_t, std::uint32_t>;  // node, number, size
   std::map<object_name, std::size_t> queues_;
   std::map<object_name, std::size_t> shared_;
+  std::map<std::pair<std::size_t, std::uint32_t>, std::size_t> shared_numbers_;  // by node and number on the adapter
+  std::map<std::array<std::uint8_t, 16>, std::size_t> groups_;                   // by GID
+  std::set<std::pair<std::size_t, std::size_t>> members_;                        // groups and QPs
   std::vector<std::string> objects_;
   recorded_memory memory_{objects_};
 };

@@ -42,7 +42,7 @@ class replayed_traffic : public test_in_own_folder {
   }
 
   void same_time_as_exec(const std::string& programs, const std::string& machine) {
-    const outcome o = hcasim("exec --no-trace -o recorded --record-traffic p.traffic " + programs);
+    const outcome o = hcasim("exec --no-trace --force -o recorded --record-traffic p.traffic " + programs);
     ASSERT_EQ(o.status, 0) << o.text;
     for (const std::string times : {"dependencies", "original"}) {
       const outcome again = hcasim("run traffic --force --no-trace -o again " + machine +
@@ -86,9 +86,9 @@ TEST_F(replayed_traffic, makes_and_ends_keys_as_the_record) {
             "node*: {peer0: {kind: gpu}, iommu.enabled: true}\n", 0.03);
 }
 
-// Windows bound again for each buffer, and regions registered anew.
+// Windows bound again for each buffer, regions registered anew, and a kept key.
 TEST_F(replayed_traffic, takes_a_key_through_its_life) {
-  for (const std::string way : {"rebind", "register", "whole"}) {
+  for (const std::string way : {"rebind", "register", "whole", "extend"}) {
     const outcome o = hcasim("run rkey_reuse --way " + way + " --no-trace --force -o recorded --record-traffic w.traffic");
     ASSERT_EQ(o.status, 0) << o.text;
     const outcome again = hcasim("run traffic --set traffic.replay=w.traffic --no-trace --force -o again");
@@ -136,6 +136,14 @@ TEST_F(replayed_traffic, bad_input_is_refused_with_place_and_mend) {
 TEST_F(replayed_traffic, a_program_under_exec_is_recorded) {
   if (run_program("which", "ibv_rc_pingpong").status != 0) GTEST_SKIP() << "no ibv_rc_pingpong";
   same_time_as_exec("-- ibv_rc_pingpong -n 200 -- ibv_rc_pingpong -n 200 node0", "");
+}
+
+TEST_F(replayed_traffic, programs_of_other_transports_are_recorded) {
+  if (run_program("which", "ib_send_bw").status != 0) GTEST_SKIP() << "no perftest";
+  same_time_as_exec("-- ib_send_bw -c XRC -n 100 -s 4096 -- ib_send_bw -c XRC -n 100 -s 4096 node0", "");
+  same_time_as_exec("-- ib_write_bw --odp -n 100 -- ib_write_bw --odp -n 100 node0", "");
+  if (run_program("which", "mckey").status != 0) GTEST_SKIP() << "no mckey";
+  same_time_as_exec("-- mckey -b node0 -m 239.1.1.1 -C 5 -- mckey -b node1 -m 239.1.1.1 -s -C 5", "");
 }
 
 // Each rank's two threads share its QPs of datagrams and their queues.

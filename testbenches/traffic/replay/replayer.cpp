@@ -17,25 +17,11 @@ using namespace kit;  // NOLINT(google-build-using-namespace): verbs
 constexpr std::size_t poll_size = 16;
 constexpr ps turn = 20_us;        // of a thread that shares a CQ with others
 constexpr ps patience = 1000_ms;  // likewise, in all
-constexpr int most_cqes = 1 << 22;
-constexpr std::uint64_t most_inline = 64_KiB;
 
 std::size_t leading_receives(const trace_thread& t) {
   const auto other =
       std::find_if(t.steps.begin(), t.steps.end(), [](const trace_step& s) { return s.kind != step_kind::receive; });
   return static_cast<std::size_t>(other - t.steps.begin());
-}
-
-qp_options options_of(const trace_qp& q) {
-  qp_options o;
-  o.type = q.type;
-  o.mtu = q.mtu;
-  o.timeout = q.timeout;
-  o.retry = q.retry;
-  o.rnr_retry = q.rnr_retry;
-  o.rnr_timer = q.rnr_timer;
-  o.read_depth = std::max<std::uint8_t>(q.reads, 1);
-  return o;
 }
 
 }  // namespace
@@ -60,6 +46,7 @@ replayer::replayer(hcasim::system& s, trace t, replay_options o, std::vector<std
       keys_(trace_.keys.size()),
       queues_(trace_.queues.size()),
       shared_(trace_.shared.size()),
+      domains_(trace_.nodes),
       qps_(trace_.qps.size()),
       plays_(trace_.threads.size()),
       inline_data_(trace_.nodes),
@@ -94,74 +81,6 @@ void replayer::add_threads() {
 void replayer::start() {
   for (std::uint32_t i = 0; i < trace_.nodes; ++i)
     start_program(system_, i, "replay", [this, i](cpu& c, node& n) { run_node(i, c, n); });
-}
-
-void replayer::make_queue(trace_queue& q, queue_state& s, process_context& p) const {
-  if (q.events) s.channel = made(ibv_create_comp_channel(p.c, p.context));
-  s.cq = made(ibv_create_cq(p.c, p.context, std::clamp<int>(static_cast<int>(q.entries), 1, most_cqes), nullptr, s.channel, 0));
-}
-
-void replayer::make_qp(std::size_t i, process_context& p) {
-  const trace_qp& q = trace_.qps[i];
-  ibv_qp_init_attr init{};
-  init.send_cq = queues_[q.send_queue].cq;
-  init.recv_cq = queues_[q.receive_queue].cq;
-  init.srq = q.shared == nothing ? nullptr : shared_[q.shared];
-  init.cap = q.cap;
-  init.qp_type = q.type;
-  init.create_flags = q.privileged ? unsigned{HCAX_QP_PRIVILEGED} : 0U;
-  qps_[i].qp = made(ibv_create_qp(p.c, p.pd, &init));
-  qps_[i].at = p.address_of(qps_[i].qp);
-  by_qpn_[q.node][qps_[i].qp->qp_num] = i;
-}
-
-void replayer::make_objects(std::uint32_t number, process_context& p, traffic::flow_memory& memory) {
-  inline_data_[number] = p.memory.allocate(most_inline);
-  for (std::size_t i = 0; i < regions_.size(); ++i) {
-    const trace_region& r = trace_.regions[i];
-    if (r.node != number || r.bytes == 0) continue;
-    const std::uint64_t offset = r.memory == traffic::memory_kind::device ? 0 : r.offset;
-    const traffic::memory_piece m = memory.allocate(p, r.memory, r.bytes + offset, page_policy::scattered);
-    regions_[i] = {traffic::address_in(m, offset, offset),
-                   made(traffic::flow_memory::enter(p.c, p.pd, m, offset, r.bytes, all_rights))};
-  }
-  for (std::size_t i = 0; i < keys_.size(); ++i) {
-    const trace_key& k = trace_.keys[i];
-    if (k.node != number) continue;
-    if (k.kind == key_kind::fast) {
-      keys_[i].fast = made(hcax_alloc_fast_mr(p.c, p.pd, std::max(k.pages, 1U)));
-    } else {
-      keys_[i].window = made(ibv_alloc_mw(p.c, p.pd, k.kind == key_kind::window1 ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2));
-    }
-  }
-  for (std::size_t i = 0; i < queues_.size(); ++i) {
-    if (trace_.queues[i].node == number && trace_.queues[i].entries != 0) make_queue(trace_.queues[i], queues_[i], p);
-  }
-  for (std::size_t i = 0; i < shared_.size(); ++i) {
-    const trace_shared& s = trace_.shared[i];
-    ibv_srq_init_attr init{nullptr, {s.receives, std::max(s.segments, 1U), 0}};
-    if (s.node == number && s.receives != 0) shared_[i] = made(ibv_create_srq(p.c, p.pd, &init));
-  }
-  for (std::size_t i = 0; i < qps_.size(); ++i) {
-    if (trace_.qps[i].node == number && trace_.qps[i].send_queue != nothing) make_qp(i, p);
-  }
-}
-
-void replayer::connect(std::uint32_t number, process_context& p) {
-  for (std::size_t i = 0; i < qps_.size(); ++i) {
-    const trace_qp& q = trace_.qps[i];
-    if (q.node != number || !qps_[i].qp) continue;
-    p.must_connect(qps_[i].qp, q.type == IBV_QPT_UD ? address{} : qps_[q.peer].at, options_of(q));
-  }
-  for (const trace_thread& t : trace_.threads) {
-    if (t.node != number) continue;
-    for (const trace_step& s : t.steps) {
-      if (s.kind != step_kind::post || trace_.qps[s.object].type != IBV_QPT_UD) continue;
-      ibv_ah*& way = ways_[{number, trace_.qps[s.remote.of].node}];
-      ibv_ah_attr to{qps_[s.remote.of].at.lid, 0, 1};
-      if (!way) way = made(ibv_create_ah(p.c, p.pd, &to));
-    }
-  }
 }
 
 void replayer::run_node(std::uint32_t number, cpu& c, node& n) {
@@ -301,8 +220,11 @@ void replayer::request(const trace_step& s, ibv_send_wr& wr, std::vector<ibv_sge
   if (s.opcode == IBV_WR_BIND_MW || s.opcode == IBV_WR_REG_MR) return make_key(s, wr, c);
   add_places(s, node, places);
   for (const ibv_sge& place : places) payload_[node] += place.length;
+  if (s.shared != nothing) wr.qp_type.xrc.remote_srqn = shared_[s.shared].number;
   if (q.type == IBV_QPT_UD) {
-    wr.wr.ud = {ways_.at({node, trace_.qps[s.remote.of].node}), qps_[s.remote.of].at.qpn, qp_options{}.qkey};
+    const trace_place& to = s.remote;
+    if (to.group) wr.wr.ud = {group_ways_.at({node, to.of}), HCA_QPN_ANY, qp_options{}.qkey};
+    if (!to.group) wr.wr.ud = {ways_.at({node, trace_.qps[to.of].node}), qps_[to.of].at.qpn, qp_options{}.qkey};
   } else if (s.opcode == IBV_WR_LOCAL_INV || s.opcode == IBV_WR_SEND_WITH_INV) {
     wr.invalidate_rkey = keys_[s.remote.of].key;
   } else if (s.remote.of != nothing) {
@@ -358,7 +280,7 @@ bool replayer::receive(std::size_t number, cpu& c) {
   }
   const trace_step& first = t.steps[begin];
   ibv_recv_wr* bad = nullptr;
-  const int error = first.to_shared ? ibv_post_srq_recv(c, shared_[first.object], receives.data(), &bad)
+  const int error = first.to_shared ? ibv_post_srq_recv(c, shared_[first.object].srq, receives.data(), &bad)
                                     : ibv_post_recv(c, qps_[first.object].qp, receives.data(), &bad);
   return error == 0 || fail(first, fmt::format("the receive is refused: {}", std::strerror(error)));
 }

@@ -76,6 +76,10 @@ class replayer {
     bool armed = false;
     std::size_t users = 0;  // threads
   };
+  struct shared_state {
+    kit::ibv_srq* srq = nullptr;
+    std::uint32_t number = 0;  // XRC
+  };
   struct qp_state {
     kit::ibv_qp* qp = nullptr;
     kit::address at;
@@ -91,8 +95,11 @@ class replayer {
   void run_node(std::uint32_t number, cpu& c, node& n);
   void make_objects(std::uint32_t number, kit::process_context& p, traffic::flow_memory& memory);
   void make_queue(trace_queue& q, queue_state& s, kit::process_context& p) const;
+  kit::ibv_xrcd* domain_of(std::uint32_t node, kit::process_context& p);
+  void make_shared(std::size_t i, kit::process_context& p);
   void make_qp(std::size_t i, kit::process_context& p);
   void connect(std::uint32_t number, kit::process_context& p);
+  void make_way(std::uint32_t number, const trace_place& to, kit::process_context& p);
   void run_thread(std::size_t number, cpu& c);
   void play_steps(std::size_t number, cpu& c);
   void spend_own_time(const trace_step& s, bool first, cpu& c) const;
@@ -122,13 +129,15 @@ class replayer {
   std::vector<region_state> regions_;
   std::vector<key_state> keys_;
   std::vector<queue_state> queues_;
-  std::vector<kit::ibv_srq*> shared_;
+  std::vector<shared_state> shared_;
+  std::vector<kit::ibv_xrcd*> domains_;  // of each node, XRC
   std::vector<qp_state> qps_;
   std::vector<play> plays_;
-  std::vector<std::uint64_t> inline_data_;                                // of each node
-  std::vector<std::unordered_map<std::uint32_t, std::size_t>> by_qpn_;    // of each node's QPs
-  std::map<std::pair<std::uint32_t, std::uint32_t>, kit::ibv_ah*> ways_;  // from node to node
-  std::vector<std::size_t> running_;                                      // threads of a node
+  std::vector<std::uint64_t> inline_data_;                                      // of each node
+  std::vector<std::unordered_map<std::uint32_t, std::size_t>> by_qpn_;          // of each node's QPs
+  std::map<std::pair<std::uint32_t, std::uint32_t>, kit::ibv_ah*> ways_;        // from node to node
+  std::map<std::pair<std::uint32_t, std::uint32_t>, kit::ibv_ah*> group_ways_;  // from node to group
+  std::vector<std::size_t> running_;                                            // threads of a node
   std::vector<std::uint64_t> payload_, posts_;
   std::vector<ps> waited_;
   gate all_made_, all_connected_, all_ready_, all_ended_;

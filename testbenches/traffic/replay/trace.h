@@ -36,7 +36,15 @@ struct trace_shared {
   std::uint32_t node = 0;
   std::uint32_t receives = 0;
   std::uint32_t segments = 0;
+  std::uint32_t queue = nothing;  // of completions, XRC
 };
+// A multicast group and its QPs, from the begin.
+struct trace_group {
+  verbs::ibv_gid gid{};
+  std::uint16_t lid = 0;
+  std::vector<std::uint32_t> qps;
+};
+
 struct trace_qp {
   std::uint32_t node = 0;
   verbs::ibv_qp_type type = verbs::IBV_QPT_RC;
@@ -65,8 +73,9 @@ struct trace_key {
 
 // A place in a region, or in what a key covers at that time.
 struct trace_place {
-  std::uint32_t of = nothing;  // number of the region or the key; of a datagram: of its QP
+  std::uint32_t of = nothing;  // number of the region or the key; of a datagram: of its QP or group
   bool keyed = false;
+  bool group = false;
   std::uint64_t offset = 0;
 };
 
@@ -98,10 +107,11 @@ struct trace_step {
   std::uint32_t line = 0;
   std::uint32_t first = 0;  // in `pieces` or `completions`
   std::uint32_t count = 0;
-  ps at{0};                  // since the begin of the record
-  ps gap{0};                 // the thread's own time before
-  trace_place remote;        // at the peer, but a key that is made or ended here is of this node
-  std::uint32_t access = 0;  // rights of a key
+  ps at{0};                        // since the begin of the record
+  ps gap{0};                       // the thread's own time before
+  trace_place remote;              // at the peer, but a key that is made or ended here is of this node
+  std::uint32_t access = 0;        // rights of a key
+  std::uint32_t shared = nothing;  // SRQ of the receive, XRC
 };
 
 struct trace_thread {
@@ -117,6 +127,7 @@ struct trace {
   std::vector<trace_queue> queues;
   std::vector<trace_shared> shared;
   std::vector<trace_qp> qps;  // also places of QPs that were never used
+  std::vector<trace_group> groups;
   std::vector<trace_thread> threads;
   std::vector<trace_piece> pieces;
   std::vector<trace_completions> completions;

@@ -4,7 +4,21 @@ namespace hcasim::replay {
 
 using namespace verbs;  // NOLINT(google-build-using-namespace): verbs
 
+namespace {
+
+ibv_qp_type type_of_peer(ibv_qp_type t) {
+  return t == IBV_QPT_XRC_SEND ? IBV_QPT_XRC_RECV : t == IBV_QPT_XRC_RECV ? IBV_QPT_XRC_SEND : t;
+}
+
+}  // namespace
+
 void trace_reader::check_objects() {
+  for (const trace_group& g : out_.groups) {
+    for (const std::uint32_t qp : g.qps) {
+      if (!has(has_qp_, qp) || out_.qps[qp].type != IBV_QPT_UD)
+        fail(fmt::format("a group has qp {}, which takes no datagrams", qp));
+    }
+  }
   for (std::size_t i = 0; i < out_.qps.size(); ++i) {
     if (!has(has_qp_, i)) continue;
     const trace_qp& q = out_.qps[i];
@@ -12,11 +26,13 @@ void trace_reader::check_objects() {
       if (!there) fail(fmt::format("qp {} has {} {}, and the record has no such object on its node", i, what, n));
     };
     const auto queue_here = [&](std::uint32_t n) { return has(has_queue_, n) && out_.queues[n].node == q.node; };
-    need(queue_here(q.send_queue), "queue", q.send_queue);
-    need(queue_here(q.receive_queue), "queue", q.receive_queue);
+    const bool sends = q.type != IBV_QPT_XRC_RECV;
+    const bool receives = sends && q.type != IBV_QPT_XRC_SEND;
+    need(!sends || queue_here(q.send_queue), "queue", q.send_queue);
+    need(!receives || queue_here(q.receive_queue), "queue", q.receive_queue);
     need(q.shared == nothing || (has(has_shared_, q.shared) && out_.shared[q.shared].node == q.node), "shared", q.shared);
     if (q.type != IBV_QPT_UD)
-      need(q.peer != nothing && has(has_qp_, q.peer) && out_.qps[q.peer].type == q.type, "peer", q.peer);
+      need(q.peer != nothing && has(has_qp_, q.peer) && out_.qps[q.peer].type == type_of_peer(q.type), "peer", q.peer);
   }
 }
 
@@ -62,7 +78,13 @@ void trace_reader::check_key(const trace_step& s, std::uint32_t node) const {
 void trace_reader::check_post(const trace_thread& t, const trace_step& s) const {
   const trace_qp& q = out_.qps[s.object];
   check_pieces(s, t.node);
-  if (q.type == IBV_QPT_UD) {
+  if (s.shared != nothing) {
+    must_have(q.type == IBV_QPT_XRC_SEND && has(has_shared_, s.shared) && out_.shared[s.shared].queue != nothing, s,
+              "SRQ of XRC", s.shared);
+  }
+  if (q.type == IBV_QPT_UD && s.remote.group) {
+    must_have(has(has_group_, s.remote.of), s, "group", s.remote.of);
+  } else if (q.type == IBV_QPT_UD) {
     must_have(has(has_qp_, s.remote.of) && out_.qps[s.remote.of].type == IBV_QPT_UD, s, "qp of datagrams", s.remote.of);
   } else if (makes_key(s.opcode) || s.opcode == IBV_WR_LOCAL_INV) {
     check_key(s, t.node);

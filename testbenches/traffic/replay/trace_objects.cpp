@@ -1,5 +1,6 @@
 #include "testbenches/traffic/replay/trace_reader.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 
@@ -32,23 +33,26 @@ void trace_reader::qp_line() {
   q.node = node();
   key("type");
   const std::string_view type = words_.take();
-  if (type == "xrc") fail("a QP of XRC cannot be replayed", "record the program with another transport");
-  if (type != "rc" && type != "uc" && type != "ud") fail(fmt::format("'{}' is no type of a QP", type));
-  q.type = type == "rc" ? IBV_QPT_RC : type == "uc" ? IBV_QPT_UC : IBV_QPT_UD;
+  constexpr std::array<std::pair<std::string_view, ibv_qp_type>, 5> types{{{"rc", IBV_QPT_RC},
+                                                                           {"uc", IBV_QPT_UC},
+                                                                           {"ud", IBV_QPT_UD},
+                                                                           {"xrc_send", IBV_QPT_XRC_SEND},
+                                                                           {"xrc_receive", IBV_QPT_XRC_RECV}}};
+  const auto* const known = std::find_if(types.begin(), types.end(), [&](const auto& t) { return t.first == type; });
+  if (known == types.end()) fail(fmt::format("'{}' is no type of a QP", type));
+  q.type = known->second;
   q.cap.max_send_wr = named("sends");
   q.cap.max_send_sge = small();
   q.cap.max_recv_wr = named("receives");
   q.cap.max_recv_sge = small();
   q.cap.max_inline_data = named("inline");
-  q.send_queue = named("queues");
-  q.receive_queue = small();
-  const auto maybe = [this](std::string_view what) {
-    key(what);
-    const std::string_view word = words_.take();
-    return word == "-" ? nothing : static_cast<std::uint32_t>(number_in(word, most_objects));
-  };
-  q.shared = maybe("shared");
-  q.peer = maybe("peer");
+  key("queues");
+  q.send_queue = maybe_number();
+  q.receive_queue = maybe_number();
+  key("shared");
+  q.shared = maybe_number();
+  key("peer");
+  q.peer = maybe_number();
   const std::uint32_t mtu = named("mtu", 4096);
   q.mtu = mtu == 0 ? IBV_MTU_1024 : static_cast<ibv_mtu>(std::bit_width(mtu) - 8);
   if (mtu != 0 && (!std::has_single_bit(mtu) || mtu < 256)) fail(fmt::format("{} is no MTU", mtu));
@@ -74,11 +78,34 @@ void trace_reader::key_line() {
   fail(fmt::format("'{}' is no kind of a key", kind));
 }
 
+void trace_reader::group_line() {
+  trace_group& g = object(out_.groups, has_group_);
+  g.lid = static_cast<std::uint16_t>(named("lid", 0xffff));
+  key("gid");
+  const std::string_view text = words_.take();
+  if (text.size() != 2 * sizeof g.gid.raw) fail(fmt::format("'{}' is no GID of 32 hexadecimal digits", text));
+  for (std::size_t i = 0; i < sizeof g.gid.raw; ++i) {
+    const char* const begin = text.data() + 2 * i;
+    if (std::from_chars(begin, begin + 2, g.gid.raw[i], 16).ptr != begin + 2)
+      fail(fmt::format("'{}' is no GID of 32 hexadecimal digits", text));
+  }
+}
+
+void trace_reader::member_line() {
+  const std::uint32_t group = small();
+  if (!has(has_group_, group)) fail(fmt::format("there is no group {}", group));
+  out_.groups[group].qps.push_back(named("qp"));
+}
+
 bool trace_reader::object_line(std::string_view word) {
   if (word == "region") {
     region_line();
   } else if (word == "key") {
     key_line();
+  } else if (word == "group") {
+    group_line();
+  } else if (word == "member") {
+    member_line();
   } else if (word == "queue") {
     trace_queue& q = object(out_.queues, has_queue_);
     q.node = node();
@@ -88,6 +115,10 @@ bool trace_reader::object_line(std::string_view word) {
     s.node = node();
     s.receives = named("receives");
     s.segments = small();
+    if (words_.rest.find("queue") != std::string_view::npos) {
+      key("queue");
+      s.queue = maybe_number();
+    }
   } else if (word == "thread") {
     trace_thread& t = object(out_.threads, has_thread_);
     t.node = node();

@@ -125,27 +125,37 @@ void trace_reader::post(trace_step& s) {
   s.opcode = known->opcode;
   post_flags(s);
   pieces(s);
-  target(s);
+  const bool names_key = makes_key(s.opcode) || s.opcode == IBV_WR_LOCAL_INV || s.opcode == IBV_WR_SEND_WITH_INV;
+  for (std::string_view next = words_.take(); !next.empty(); next = words_.take()) {
+    if (next == "to") {
+      target(s, names_key);
+    } else if (next == "srq") {
+      const std::string_view srq = words_.take();
+      if (srq == "?") fail("the record does not know the SRQ of this request", "record a run from its begin");
+      s.shared = static_cast<std::uint32_t>(number_in(srq, most_objects));
+    } else {
+      fail(fmt::format("'{}' stands where 'to' is expected", next));
+    }
+  }
+  if (names_key && !s.remote.keyed) fail("the line is cut off: the key is missing");
 }
 
-// Reads "to 3+4096", or "to qp 7" of a datagram. A request that makes a key has "to key 2 RIGHTS", an end has "to key 2".
-void trace_reader::target(trace_step& s) {
-  const bool makes = makes_key(s.opcode);
-  const bool names_key = makes || s.opcode == IBV_WR_LOCAL_INV || s.opcode == IBV_WR_SEND_WITH_INV;
-  const std::string_view to = words_.take();
-  if (to.empty() && !names_key) return;
-  if (to != "to") fail(fmt::format("'{}' stands where 'to' is expected", to));
+// Reads "to 3+4096", or "to qp 7" and "to group 1" of a datagram. A request that makes a key has "to key 2 RIGHTS", an end has
+// "to key 2".
+void trace_reader::target(trace_step& s, bool names_key) {
   const std::string_view word = words_.take();
-  if (word == "qp") {
+  if (word == "group") {
+    s.remote = {.of = small(), .group = true};
+  } else if (word == "qp") {
     const std::string_view qp = words_.take();
-    if (qp == "?") fail("the datagram goes to no QP of the record, or to a group", "record a run without multicast");
+    if (qp == "?") fail("the datagram goes to no QP of the record", "record a run whose datagrams have a receiver");
     s.remote.of = static_cast<std::uint32_t>(number_in(qp, most_objects));
   } else if (word == "key" && names_key) {
     const std::string_view number = words_.take();
     if (number == "?")
       fail("the record does not know this key", "record a run that ends keys of windows or fast registrations");
     s.remote = {.of = static_cast<std::uint32_t>(number_in(number, most_objects)), .keyed = true};
-    if (makes) s.access = small(0xffff);
+    if (makes_key(s.opcode)) s.access = small(0xffff);
   } else if (names_key) {
     fail(fmt::format("'{}' stands where 'key' is expected", word));
   } else if (word != "-") {

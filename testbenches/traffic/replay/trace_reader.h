@@ -73,6 +73,11 @@ class trace_reader {
     key(what);
     return small(most);
   }
+  // Returns `nothing` for "-".
+  std::uint32_t maybe_number() {
+    const std::string_view word = words_.take();
+    return word == "-" ? nothing : static_cast<std::uint32_t>(number_in(word, most_objects));
+  }
   std::uint32_t node() { return named("node", out_.nodes - 1); }
   void line_ends() {
     if (const std::string_view more = words_.take(); !more.empty()) fail(fmt::format("'{}' behind the end of the line", more));
@@ -90,6 +95,8 @@ class trace_reader {
   bool object_line(std::string_view word);
   void region_line();
   void key_line();
+  void group_line();
+  void member_line();
   void qp_line();
   bool event_line(std::string_view word);
   void post(trace_step& s);
@@ -99,7 +106,7 @@ class trace_reader {
   void pieces(trace_step& s);
   trace_piece piece(std::string_view word);
   trace_place place(std::string_view word);
-  void target(trace_step& s);
+  void target(trace_step& s, bool names_key);
   void last_line();
   void check_objects();
   void check_step(const trace_thread& t, const trace_step& s) const;
@@ -121,7 +128,7 @@ class trace_reader {
   trace out_;
   std::uint64_t events_ = 0;
   std::map<std::pair<std::uint32_t, bool>, std::uint32_t> completed_;  // by QP, receives or not
-  std::vector<bool> has_region_, has_key_, has_queue_, has_shared_, has_qp_, has_thread_;
+  std::vector<bool> has_region_, has_key_, has_queue_, has_shared_, has_group_, has_qp_, has_thread_;
 };
 
 }  // namespace hcasim::replay

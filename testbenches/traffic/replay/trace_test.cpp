@@ -1,4 +1,5 @@
 // The reader of recorded traffic: what a file says, and what is wrong with it.
+#include <cstring>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -125,11 +126,37 @@ TEST(Trace, errors_name_file_line_and_mend) {
   expect(replaced(" to 1+4096", " to ?"), "f:4: the record does not know the memory");
   expect(replaced(" write ", " bind "), "f:4: '1+4096' stands where 'key' is expected");
   expect(replaced(" write ", " wrote "), "f:4: there is no operation 'wrote'");
-  expect(replaced("type rc", "type xrc"), "a QP of XRC cannot be replayed");
+  expect(replaced("type rc", "type xrc"), "'xrc' is no type of a QP");
+  expect(replaced("type rc", "type xrc_send"), "qp 0 has peer 1");
   expect(replaced("s0*2", "f0*2"), "f:6: a request failed in the recorded run");
   expect(replaced("memory gpu", "memory special"), "f:13: a region of memory 'special'");
+  expect(replaced(" to 1+4096", " to 1+4096 srq 0"), "f:4: there is no SRQ of XRC 0");
   expect(replaced("end 5", "end 6"), "f:16: the record has 6 events, and 5 stand here");
   expect(std::string(head) + "end 0 0\n", "nothing was posted");
+}
+
+TEST(Trace, groups_have_members) {
+  std::string text = replaced("type rc sends 8", "type ud sends 8");
+  text.replace(text.find("type rc"), 7, "type ud");
+  for (const char* to : {" to 1+4096", "peer 1", "peer 0"}) {
+    const std::string_view by = to[0] == ' ' ? " to group 0" : "peer -";
+    text.replace(text.find(to), std::strlen(to), by);
+  }
+  text.replace(text.find("qp 0 send SFI 16@-"), 18, "qp 0 send SFI 16@- to qp 1");
+  text.insert(text.find("end 5"), "group 0 lid 49153 gid ff0e000000000000000000000000000a\nmember 0 qp 1\n");
+  const trace t = read(text);
+  ASSERT_EQ(t.groups.size(), 1U);
+  EXPECT_EQ(t.groups[0].lid, 49153);
+  EXPECT_EQ(t.groups[0].gid.raw[15], 10);
+  EXPECT_EQ(t.groups[0].qps, std::vector<std::uint32_t>{1});
+  EXPECT_TRUE(t.threads[0].steps.at(0).remote.group);
+  const auto error = [&](const std::string& from, const std::string& by) {
+    std::string changed = text;
+    return error_of(changed.replace(changed.find(from), from.size(), by));
+  };
+  EXPECT_NE(error("to group 0", "to group 3").find("f:4: there is no group 3"), std::string::npos);
+  EXPECT_NE(error("member 0", "member 2").find("there is no group 2"), std::string::npos);
+  EXPECT_NE(error("gid ff0e", "gid fg0e").find("is no GID"), std::string::npos);
 }
 
 // Every beginning of the file is an error, and no beginning is taken for a whole file.
