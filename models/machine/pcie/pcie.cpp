@@ -14,7 +14,8 @@ const pcie_config& checked(const pcie_config& c) {
   const auto power = [](std::uint64_t v) { return std::has_single_bit(v); };
   if (!power(c.mps) || !power(c.mrrs) || !power(c.rcb) || (c.completion_payload && !power(c.completion_payload)))
     throw std::invalid_argument("pcie: mps, mrrs, rcb and completion_payload must be powers of two");
-  if (c.generation < 1 || c.generation > 6 || c.lanes < 1) throw std::invalid_argument("pcie: no such generation or width");
+  if (c.generation < 1 || c.generation > 6) throw std::invalid_argument("pcie: no such generation");
+  if (!has_pcie_lanes(c.lanes)) throw std::invalid_argument("pcie: lanes must be 1, 2, 4, 8, 12 or 16");
   if (c.completion_payload && (c.completion_payload < c.rcb || c.completion_payload > c.mps))
     throw std::invalid_argument("pcie: completion_payload must lie between rcb and mps");
   if (c.posted_data * credit_bytes < c.mps || c.device_posted_data * credit_bytes < c.mps)

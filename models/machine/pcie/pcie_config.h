@@ -44,7 +44,7 @@ struct pcie_config {
 
   void knobs(knob_visitor& k) {
     k.count("generation", generation, 1, 6, "PCIe generation: 2.5, 5, 8, 16, 32, 64 GT/s per lane");
-    k.count("lanes", lanes, 1, 16, "lanes of each link");
+    k.count("lanes", lanes, 1, 16, "lanes of each link: 1, 2, 4, 8, 12 or 16");
     k.bytes("mps", mps, 128, 4096, "largest payload of a TLP; power of two");
     k.bytes("mrrs", mrrs, 128, 4096, "largest read request; power of two");
     k.bytes("rcb", rcb, 64, 128, "read completion boundary: 64 or 128");

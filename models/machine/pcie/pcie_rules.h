@@ -16,6 +16,10 @@ namespace hcasim {
 // Returns the rate of one direction of a link after line encoding. 8b/10b up to generation 2, 128b/130b up to 5, flits (242 of
 // 256 B) in 6.
 bit_rate pcie_rate(unsigned generation, unsigned lanes);
+// Returns whether links of this width exist [PCIe: x1, x2, x4, x8, x12, x16].
+constexpr bool has_pcie_lanes(unsigned lanes) {
+  return lanes == 1 || lanes == 2 || lanes == 4 || lanes == 8 || lanes == 12 || lanes == 16;
+}
 
 inline constexpr std::uint64_t credit_bytes = 16;    // of payload, a data credit
 inline constexpr std::uint64_t combining_line = 64;  // a core's stores leave it in lines at most

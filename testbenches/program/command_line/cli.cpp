@@ -47,7 +47,10 @@ std::string mended(const CLI::App& app, const CLI::ParseError& e) {
     }
     if (!unexpected.empty()) return fmt::format("unexpected argument '{}'; {}", unexpected, help);
   }
-  return fmt::format("{}; {}", e.what(), help);
+  const std::string fault = e.what();
+  if (const std::size_t end = fault.find(" was given a disallowed flag override"); end != std::string::npos)
+    return fmt::format("--{} takes no value; {}", fault.substr(0, end), help);
+  return fmt::format("{}; {}", fault, help);
 }
 
 // Prints the error, with --json also as JSON. Relative paths fail without a working folder, so its absence is added.
@@ -72,6 +75,7 @@ int run_words(int argc, char** argv, platform_factory machine) {
   const bool wants_json = std::any_of(argv, argv + argc, [](const char* a) { return std::string_view(a) == "--json"; });
   CLI::App app("Cycle-approximate simulator of an InfiniBand host channel adapter", "hcasim");
   app.require_subcommand(1);
+  app.option_defaults()->disable_flag_override();  // --spans=3: an option without a value refuses one
   app.set_version_flag("--version", std::string("hcasim ") + places::version);
   const command_list commands = all_commands();
   for (const auto& c : commands) {

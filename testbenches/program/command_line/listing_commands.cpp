@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cctype>
 #include <iostream>
 #include <set>
 
@@ -37,6 +39,48 @@ std::vector<listed_knob> matching(const knob_tree& tree, const std::string& patt
     if (wanted && seen.insert(path).second) out.push_back({std::move(path), &l});
   }
   return out;
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return out;
+}
+
+// Finds the knobs whose path or meaning has most of the words. Those with more words in their path come first, then short
+// paths.
+std::vector<listed_knob> about(const knob_tree& tree, const std::vector<std::string>& words) {
+  struct hit {
+    std::size_t words = 0;
+    std::size_t in_path = 0;
+    listed_knob knob;
+  };
+  std::vector<hit> hits;
+  std::size_t most = 1;
+  for (listed_knob& k : matching(tree, "")) {
+    const std::string path = lower(k.path);
+    const std::string meaning = lower(k.leaf->help);
+    hit h{0, 0, std::move(k)};
+    for (const std::string& word : words) {
+      const bool named = path.find(lower(word)) != std::string::npos;
+      if (named) ++h.in_path;
+      if (named || meaning.find(lower(word)) != std::string::npos) ++h.words;
+    }
+    most = std::max(most, h.words);
+    hits.push_back(std::move(h));
+  }
+  std::erase_if(hits, [&](const hit& h) { return h.words < most; });
+  std::stable_sort(hits.begin(), hits.end(), [](const hit& a, const hit& b) {
+    return std::pair(b.in_path, a.knob.path.size()) < std::pair(a.in_path, b.knob.path.size());
+  });
+  std::vector<listed_knob> out;
+  for (hit& h : hits) out.push_back(std::move(h.knob));
+  return out;
+}
+
+// How RTL is run: a third of all knobs.
+bool is_plumbing(const std::string& path) {
+  return path.find(".rtl.") != std::string::npos;
 }
 
 void print_knobs(const std::vector<listed_knob>& knobs, bool json) {
@@ -86,21 +130,28 @@ void list_testbenches(const std::string& name, bool json) {
   std::cout << (json ? dump(list) : aligned(rows, {false, false}, ""));
 }
 
-void list_knobs(platform_factory machine, const std::string& pattern, const std::string& bench_name, bool json) {
+void list_knobs(platform_factory machine, const std::vector<std::string>& words, const std::string& bench_name, bool json) {
   const auto model = machine();
   const auto bench = bench_name.empty() ? nullptr : named_testbench(bench_name);
   if (bench && model->config()) bench->defaults(*model->config());
   series_options series;
   const knob_tree tree = make_tree(*model, bench.get(), &series);
-  auto knobs = matching(tree, pattern);
+  const std::string pattern = words.size() == 1 ? words.front() : "";
+  std::vector<listed_knob> knobs;
+  if (words.size() < 2) knobs = matching(tree, pattern);
   // Equal nodes are listed once, so node0.host is looked for as node*.host.
-  if (knobs.empty()) knobs = matching(tree, for_all_nodes(pattern));
+  if (knobs.empty() && !pattern.empty()) knobs = matching(tree, for_all_nodes(pattern));
+  if (knobs.empty()) knobs = about(tree, words);
   if (knobs.empty()) {
     std::vector<std::string> names;
     for (const auto& k : matching(tree, "")) names.push_back(k.path);
-    throw input_error(fmt::format("no knob matches '{}'; {}", pattern, suggestion(pattern, names, "knobs")));
+    const std::string wanted = fmt::format("{}", fmt::join(words, " "));
+    throw input_error(fmt::format("no knob matches '{}'; {}", wanted, suggestion(wanted, names, "knobs")));
   }
+  const std::size_t all = knobs.size();
+  if (words.empty() && !json) std::erase_if(knobs, [](const listed_knob& k) { return is_plumbing(k.path); });
   print_knobs(knobs, json);
+  if (knobs.size() != all) std::cout << fmt::format("{} knobs of RTL are left out: hcasim params .rtl.\n", all - knobs.size());
 }
 
 void list_faults(platform_factory machine, const std::string& pattern, bool json) {
@@ -146,17 +197,18 @@ class params_command final : public command {
   params_command() : command("params", "List every knob with its unit, default, range and meaning") {}
 
   void declare(CLI::App& options) override {
-    options.add_option("pattern", pattern_, "Only knobs whose path matches: mrc_cache, 'node*.pcie.*'");
+    options.add_option("words", words_,
+                       "Only knobs whose path matches: mrc_cache, 'node*.pcie.*'; or with these words in path or meaning");
     options.add_option("--testbench", testbench_, "Show this testbench's parameters and defaults as well");
     options.add_flag("--json", json_, "Print JSON");
   }
   int run(const context& c) override {
-    list_knobs(c.machine, pattern_, testbench_, json_);
+    list_knobs(c.machine, words_, testbench_, json_);
     return run_passed;
   }
 
  private:
-  std::string pattern_;
+  std::vector<std::string> words_;
   std::string testbench_;
   bool json_ = false;
 };

@@ -132,6 +132,8 @@ class system_platform : public platform {
     for (std::size_t i = 0; i < config_.nodes.size(); ++i) {
       const pcie_config& p = config_.nodes[i].pcie;
       const std::string path = fmt::format("node{}.pcie.", i);
+      if (!has_pcie_lanes(p.lanes))
+        throw input_error(fmt::format("{}lanes: no link has {} lanes; write 1, 2, 4, 8, 12 or 16", path, p.lanes));
       power_of_two(path + "mps", p.mps);
       power_of_two(path + "mrrs", p.mrrs);
       power_of_two(path + "rcb", p.rcb);

@@ -209,6 +209,19 @@ std::string knob_tree::group_with(std::string_view key, std::size_t index) const
   return numbered ? stem + "*" : groups[0];
 }
 
+// Returns the one path, for all nodes, that ends in the pattern; empty = there is none, or are several.
+std::string knob_tree::only_path_ending_in(std::string_view pattern) const {
+  const std::string end = fmt::format(".{}", pattern);
+  std::string found;
+  for (const leaf& l : leaves_) {
+    const std::string path = for_all_nodes(l.path);
+    if (!path.ends_with(end) || path == found) continue;
+    if (!found.empty()) return "";
+    found = path;
+  }
+  return found;
+}
+
 std::vector<std::size_t> knob_tree::match(std::string_view pattern, bool group, const place& where) const {
   std::vector<std::size_t> found{0};
   std::string path;
@@ -230,6 +243,8 @@ std::vector<std::size_t> knob_tree::match(std::string_view pattern, bool group, 
       }
       const std::string key = path.empty() ? segment : fmt::format("{}.{}", path, segment);
       const std::string group_of = group_with(segment, found[0]);
+      if (const std::string longer = i == 0 && group_of.empty() ? only_path_ending_in(pattern) : ""; !longer.empty())
+        throw description_error(where, key, fmt::format("unknown key '{}'; did you mean '{}'?", segment, longer));
       throw description_error(where, key,
                               fmt::format("unknown key '{}'; {}", segment,
                                           group_of.empty() ? suggestion(segment, child_names(found[0]), "keys here")

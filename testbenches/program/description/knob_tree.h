@@ -76,6 +76,7 @@ class knob_tree {
   [[nodiscard]] std::vector<std::size_t> match(std::string_view pattern, bool group, const place& where) const;
   [[nodiscard]] std::vector<std::string> child_names(std::size_t index) const;
   [[nodiscard]] std::string group_with(std::string_view key, std::size_t index) const;
+  [[nodiscard]] std::string only_path_ending_in(std::string_view pattern) const;
 
   visit_function visit_;
   naming naming_;

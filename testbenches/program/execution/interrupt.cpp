@@ -3,6 +3,7 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include <chrono>
 
 #include <algorithm>
 #include <cerrno>
@@ -39,13 +40,19 @@ void remove_doomed() {
   for (auto p = doomed.parent_path(); std::filesystem::remove(p, ec) && p != doomed_parent;) p = p.parent_path();
 }
 
+// One key or one `timeout` may signal the program and its group, so twice: a signal right behind the first one is the same.
 void wait_for_signal(sigset_t set) {
+  using clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds same{200};
+  clock::time_point first;
   int signal = 0;
   for (;;) {
     while (sigwait(&set, &signal) != 0) {
     }
     const std::lock_guard lock(guarding);
+    if (first_signal != 0 && clock::now() - first < same) continue;
     if (watched < 0 || first_signal != 0) break;
+    first = clock::now();
     first_signal = signal;
     ::eventfd_write(watched, 1);
   }

@@ -120,9 +120,25 @@ TEST_F(program, a_campaign_without_what_it_needs_is_bad_input) {
   EXPECT_EQ(hcasim("run fault_campaign -o out --force --no-trace --where nowhere").status, 2);
 }
 
+TEST_F(program, knobs_are_found_by_words_of_their_meaning) {
+  const outcome o = hcasim("params replacement mrc");
+  ASSERT_EQ(o.status, 0) << o.text;
+  EXPECT_NE(o.text.find("\nnode*.hca.mrc_cache.policy"), std::string::npos) << o.text;
+  const outcome size = hcasim("params cache size");
+  EXPECT_EQ(size.status, 0) << size.text;
+  const outcome plain = hcasim("params");
+  EXPECT_EQ(plain.text.find(".rtl.stall"), std::string::npos);
+  EXPECT_NE(plain.text.find("knobs of RTL are left out: hcasim params .rtl."), std::string::npos);
+  EXPECT_NE(hcasim("params .rtl.").text.find("key_check.rtl.stall"), std::string::npos);
+}
+
 TEST_F(program, values_that_do_not_go_together_are_bad_input) {
   const std::map<std::string, std::string> cases{
       {"--set node1.pcie.mps='384 B'", "hcasim: node1.pcie.mps: 384 B is not a power of two; write 256 B or 512 B\n"},
+      {"--spans=3", "hcasim: --spans takes no value; see 'hcasim run --help'\n"},
+      {"--set node1.pcie.lanes=3", "hcasim: node1.pcie.lanes: no link has 3 lanes; write 1, 2, 4, 8, 12 or 16\n"},
+      {"--set mrc_cache.ways=4",
+       "hcasim: --set mrc_cache.ways=4: mrc_cache: unknown key 'mrc_cache'; did you mean 'node*.hca.mrc_cache.ways'?\n"},
       {"--set nodes=3 --set topology=direct",
        "hcasim: topology: one cable joins two nodes, but there are 3; write topology: switch or nodes: 2\n"},
       {"--set node0.pcie.posted_data=1",
