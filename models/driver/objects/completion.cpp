@@ -219,11 +219,7 @@ int ibv_poll_cq(cpu& c, ibv_cq* handle, int num_entries, ibv_wc* wc) {
   while (found < num_entries) {
     hca_cqe e;
     if (cq.ci == first) {
-      std::uint32_t resizes = 0;
-      do {  // the next thread to look may find the buffer gone
-        resizes = cq.resizes;
-        e = load<hca_cqe>(c, cq.slot(cq.ci));
-      } while (cq.resizes != resizes);
+      e = load<hca_cqe>(c, cq.slot(cq.ci));
     } else {  // landed before the first was loaded, or is left to the next poll
       e = p.bytes.get<hca_cqe>(cq.slot(cq.ci));
       c.spend(c.machine().config().load_cost);

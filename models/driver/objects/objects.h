@@ -90,7 +90,6 @@ struct completion_queue : verbs::ibv_cq {
   queue_lock lock;
   queue_buffer buffer;
   bool resizing = false;
-  std::uint32_t resizes = 0;
   std::uint64_t record = 0;
   std::uint32_t events = 0;  // handed to software
   std::uint32_t acknowledged = 0;

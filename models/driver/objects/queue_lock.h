@@ -1,6 +1,7 @@
 // A queue's lock, as in libibverbs: verbs are thread-safe, so calls of several threads on one queue follow one another in
 // simulated time. A thread whose local time is before the end of the last call waits for that end. A queue with one thread
-// never waits. Calls do not give up the processor while they hold the lock.
+// never waits. The first call of a second thread may come up to `host.run_ahead` late; later calls are exact. Calls do not give
+// up the processor while they hold the lock.
 #pragma once
 
 #include "models/machine/host/cpu.h"

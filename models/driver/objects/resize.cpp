@@ -86,7 +86,6 @@ int ibv_resize_cq(cpu& c, ibv_cq* handle, int cqe) {
   cq.buffer.swap(fresh);
   cq.log_entries = log_entries;
   cq.cqe = static_cast<int>(entries);
-  ++cq.resizes;
   fresh.release(c);
   c.machine().rouse();
   return 0;
