@@ -1,5 +1,6 @@
 #include "testbenches/program/recording/traffic_recorder.h"
 
+#include <algorithm>
 #include <cerrno>
 
 #include <fmt/format.h>
@@ -90,8 +91,8 @@ traffic_recorder::thread& traffic_recorder::thread_of(const cpu& c) {
   return at->second;
 }
 
-// Adds the thread's time since its last verb, unless it waited for completions then.
-// A wait without a completion at its end was for something else, and is own time of the thread.
+// Adds the thread's time since its last verb, unless it waited for completions then. A wait without a completion at its end was
+// for something else, and is own time of the thread.
 void traffic_recorder::spend_own_time(thread& t, ps begin, bool waits) {
   if (t.ended == never) return;
   (t.idle && waits ? t.in_vain : t.gap) += begin - t.ended;
@@ -287,7 +288,8 @@ void traffic_recorder::sent(const cpu& c, ps begin, ibv_qp& qp, const ibv_send_w
     if (qp.qp_type == IBV_QPT_XRC_SEND) xrc_target(qp, *wr);
     line(text_);
   }
-  t.ended = last_ = c.time();
+  t.ended = c.time();
+  last_ = std::max(last_, t.ended);
 }
 
 void traffic_recorder::receives(const cpu& c, ps begin, const std::string& queue, const ibv_context* context,
@@ -300,7 +302,8 @@ void traffic_recorder::receives(const cpu& c, ps begin, const std::string& queue
     places(context, wr->sg_list, wr->num_sge, true);
     line(text_);
   }
-  t.ended = last_ = c.time();
+  t.ended = c.time();
+  last_ = std::max(last_, t.ended);
 }
 
 void traffic_recorder::received(const cpu& c, ps begin, ibv_qp& qp, const ibv_recv_wr* first, const ibv_recv_wr* end) {
@@ -334,7 +337,7 @@ void traffic_recorder::polled(const cpu& c, ps begin, ibv_cq& cq, std::span<cons
     t.by_event = false;
   }
   t.ended = c.time();
-  if (!completions.empty()) last_ = t.ended;
+  if (!completions.empty()) last_ = std::max(last_, t.ended);
 }
 
 void traffic_recorder::waits(const cpu& c, ps begin, ibv_cq&, bool by_event) {

@@ -82,6 +82,8 @@ void trace_reader::check_post(const trace_thread& t, const trace_step& s) const 
     must_have(q.type == IBV_QPT_XRC_SEND && has(has_shared_, s.shared) && out_.shared[s.shared].queue != nothing, s,
               "SRQ of XRC", s.shared);
   }
+  if (s.remote.group && q.type != IBV_QPT_UD) fail_at(s.line, "a group takes datagrams only");
+  if (s.remote.keyed && q.type == IBV_QPT_UD) fail_at(s.line, "a datagram goes to a QP or a group");
   if (q.type == IBV_QPT_UD && s.remote.group) {
     must_have(has(has_group_, s.remote.of), s, "group", s.remote.of);
   } else if (q.type == IBV_QPT_UD) {

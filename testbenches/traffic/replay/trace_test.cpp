@@ -125,6 +125,7 @@ TEST(Trace, errors_name_file_line_and_mend) {
   expect(replaced(" to 1+4096", " to 0+4096"), "f:4: there is no node 1 region 0");
   expect(replaced(" to 1+4096", " to ?"), "f:4: the record does not know the memory");
   expect(replaced(" write ", " bind "), "f:4: '1+4096' stands where 'key' is expected");
+  expect(replaced(" to 1+4096", " to group 0"), "f:4: a group takes datagrams only");
   expect(replaced(" write ", " wrote "), "f:4: there is no operation 'wrote'");
   expect(replaced("type rc", "type xrc"), "'xrc' is no type of a QP");
   expect(replaced("type rc", "type xrc_send"), "qp 0 has peer 1");
