@@ -11,6 +11,7 @@
 #include "models/system/system.h"
 #include "testbenches/kit/endpoint.h"
 #include "testbenches/kit/measured_parts.h"
+#include "testbenches/traffic/companion.h"
 #include "testbenches/traffic/flow_memory.h"
 #include "testbenches/traffic/flow_record.h"
 #include "testbenches/traffic/issuer.h"
@@ -39,6 +40,8 @@ class engine {
   engine(hcasim::system& s, plan p, std::uint64_t seed, kit::measured_parts parts,
          std::function<void(const std::string&)> on_step = {});
 
+  // Takes a companion; before start().
+  void accompany(companion& with) { with_ = &with; }
   // Starts the programs; the simulation runs afterwards.
   void start();
 
@@ -47,6 +50,16 @@ class engine {
   [[nodiscard]] ps begin() const { return begin_; }  // of the measured time
   [[nodiscard]] ps end() const { return end_; }
   [[nodiscard]] const std::vector<ps>& phase_begins() const { return phase_begins_; }
+  // Objects of the hosts' programs, while these run.
+  [[nodiscard]] const std::map<std::size_t, std::vector<kit::region>>& regions_of(std::size_t flow) const {
+    return flows_[flow].regions;
+  }
+  [[nodiscard]] const std::map<std::size_t, receiver_settings>& receivers_of(std::size_t flow) const {
+    return flows_[flow].receivers;
+  }
+  [[nodiscard]] const std::map<std::size_t, std::vector<kit::region>>& buffers_of(std::size_t flow) const {
+    return flows_[flow].buffers;
+  }
   // Returns whether every program came to its end.
   [[nodiscard]] bool finished() const { return finished_ == plan_.hosts; }
   // Returns for each posting host how much of the time its busiest thread did not wait, 0 to 1.
@@ -58,13 +71,17 @@ class engine {
     kit::address target;
     kit::ibv_qp* source_qp = nullptr;
     kit::ibv_qp* target_qp = nullptr;
+    std::vector<kit::ibv_qp*> members;  // UD: the target's QPs in the group
     keyed_memory keyed;
+    remote_regions windows;      // of type 2 over the target's regions
+    kit::ibv_mw* own = nullptr;  // the source's, for binds
     kit::ibv_ah* way = nullptr;  // UD
-    std::uint32_t srqn = 0;      // XRC
   };
   struct flow_state {
     std::vector<connection> connections;                       // QP q of pair p at p * qps + q
-    std::map<std::size_t, remote_regions> targets;             // by host
+    std::map<std::size_t, remote_regions> targets;             // by host, with the keys that peers use
+    std::map<std::size_t, std::vector<kit::region>> regions;   // under them
+    std::map<std::size_t, std::vector<std::uint32_t>> srqs;    // XRC: numbers, by host
     std::map<std::size_t, receiver_settings> receivers;        // by host
     std::map<std::size_t, std::vector<thread_queues>> queues;  // of a source's threads
     std::map<std::size_t, std::vector<kit::region>> buffers;   // likewise
@@ -72,11 +89,17 @@ class engine {
   };
 
   void run_host(std::size_t host, cpu& c, node& n);
+  void make_shared_queues(std::size_t flow, std::size_t host, kit::process_context& p, std::uint32_t count);
   receiver_settings& make_receiver(std::size_t flow, std::size_t host, kit::process_context& p, flow_memory& memory);
-  void make_target_qp(const planned_flow& f, kit::process_context& p, flow_memory& memory, receiver_settings* r, connection& x);
+  void make_target_qp(const planned_flow& f, kit::process_context& p, flow_memory& memory, receiver_settings* r, std::size_t at,
+                      connection& x);
+  void make_source_qp(const planned_flow& f, kit::process_context& p, const kit::qp_options& q, kit::ibv_cq* cq, connection& x);
   void make_target(std::size_t flow, std::size_t host, kit::process_context& p, flow_memory& memory);
   void make_source(std::size_t flow, std::size_t host, kit::process_context& p, flow_memory& memory);
   void connect(std::size_t flow, std::size_t host, kit::process_context& p);
+  [[nodiscard]] kit::ibv_ah_attr group_of(std::size_t flow, std::size_t number) const;
+  void connect_target(std::size_t flow, kit::process_context& p, std::size_t number);
+  void open_windows(std::size_t flow, std::size_t host, kit::process_context& p);
   void start_threads(std::size_t flow, std::size_t host, kit::process_context& p);
   void start_issuer(std::size_t flow, std::size_t host, kit::process_context& p, std::uint32_t thread);
   void meet_phases(cpu& c, std::uint32_t from, std::uint32_t to);
@@ -92,6 +115,7 @@ class engine {
   }
 
   hcasim::system& system_;
+  companion* with_ = nullptr;
   plan plan_;
   std::uint64_t seed_;
   kit::measured_parts parts_;

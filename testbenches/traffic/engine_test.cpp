@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "testbenches/kit/world.h"
+#include "testbenches/program/results/hierarchy.h"
 #include "testbenches/traffic/engine.h"
 
 namespace hcasim::traffic {
@@ -10,26 +11,35 @@ namespace {
 struct outcome {
   std::vector<flow_record> records;
   plan planned;
-  ps time{0};  // measured
+  ps time{0};                            // measured
+  std::map<std::string, double> counts;  // sums over the nodes: window_unit.binds
 
   [[nodiscard]] double gigabits(std::size_t flow = 0) const {
     return static_cast<double>(records[flow].bytes()) * 8 / to_seconds(time) / 1e9;
   }
 };
 
-outcome run(const traffic_options& o, system_config config, std::uint64_t seed = 1) {
+outcome run(const traffic_options& o, system_config config, std::uint64_t seed = 1, companion* with = nullptr) {
   config.seed = seed;
   outcome out;
   out.planned = make_plan(o, {1e15, 1_ps, 220, 0_ps, {}}, seed, [](std::string_view) { return std::filesystem::path(); });
   config.nodes.resize(out.planned.hosts);
   kit::world w(config);
   engine e(w.sys(), out.planned, seed, {});
+  if (with) e.accompany(*with);
   e.start();
   run_simulation();
   EXPECT_TRUE(e.finished());
   for (const flow_record& r : e.records()) EXPECT_EQ(r.failure(), "");
   out.records = e.records();
   out.time = e.end() - e.begin();
+  for (const unit* u : all_units()) {
+    const std::string name = u->basename();
+    for (const statistic& s : u->stats().all()) {
+      const auto* const* c = std::get_if<const counter*>(&s.value);
+      if (c) out.counts[name + "." + s.name] += static_cast<double>((*c)->value());
+    }
+  }
   return out;
 }
 
@@ -183,6 +193,135 @@ INSTANTIATE_TEST_SUITE_P(
                       service_case{"ud_shared", transport::ud, {operation::send}, true},
                       service_case{"xrc", transport::xrc, {operation::send, operation::write, operation::read}, false}),
     [](const auto& i) { return i.param.name; });
+
+traffic_options of_two_hosts(operation op, std::uint64_t messages) {
+  traffic_options o;
+  o.groups = {{"a", "0"}, {"b", "1"}};
+  flow_options& f = add_flow(o, "a", "b", op);
+  f.size = "256 B";
+  f.qps = 3;
+  f.window = 4;
+  f.messages = messages;
+  o.warm_up = 0_ps;
+  o.measure = never;
+  return o;
+}
+
+TEST(traffic_engine, messages_of_xrc_go_to_all_srqs_in_turn) {
+  traffic_options o = of_two_hosts(operation::send, 300);
+  o.flows[0].options.service = transport::xrc;
+  o.flows[0].options.srqs = 5;
+  const outcome r = run(o, {});
+  EXPECT_EQ(r.records[0].receives(), 300U);
+}
+
+TEST(traffic_engine, qps_share_several_receive_queues) {
+  traffic_options o = of_two_hosts(operation::send, 300);
+  o.flows[0].options.shared_receives = true;
+  o.flows[0].options.srqs = 2;
+  EXPECT_EQ(run(o, {}).records[0].receives(), 300U);
+}
+
+// Slowly enough for the software of the members.
+TEST(traffic_engine, a_group_gives_each_member_every_message) {
+  traffic_options o = of_two_hosts(operation::send, 300);
+  o.flows[0].options.service = transport::ud;
+  o.flows[0].options.members = 3;
+  o.flows[0].options.rate = 2e6;
+  const outcome r = run(o, {});
+  EXPECT_EQ(r.records[0].all_messages(), 300U);
+  EXPECT_EQ(r.records[0].receives(), 900U);
+}
+
+TEST(traffic_engine, a_bind_is_a_message_of_its_own) {
+  traffic_options o = of_two_hosts(operation::bind, 300);
+  o.flows[0].options.size = flow_options{}.size;
+  EXPECT_EQ(run(o, {}).counts.at("window_unit.binds"), 300);
+}
+
+TEST(traffic_engine, binds_mix_with_messages) {
+  traffic_options o = of_two_hosts(operation::bind, 300);
+  o.flows[0].options.weights[static_cast<std::size_t>(operation::write)] = 1;
+  const outcome r = run(o, {});
+  EXPECT_EQ(r.records[0].all_messages(), 300U);
+  EXPECT_NEAR(r.counts.at("window_unit.binds"), 150, 30);
+}
+
+class long_lived_windows : public ::testing::TestWithParam<window_use> {};
+
+TEST_P(long_lived_windows, give_peers_their_keys) {
+  traffic_options o = of_two_hosts(operation::write, 300);
+  flow_options& f = o.flows[0].options;
+  f.weights[static_cast<std::size_t>(operation::read)] = 1;
+  f.weights[static_cast<std::size_t>(operation::fetch_add)] = 1;
+  f.regions = 4;
+  f.order = "random";
+  f.windows = GetParam();
+  const outcome r = run(o, {});
+  EXPECT_EQ(r.records[0].all_messages(), 300U);
+  EXPECT_EQ(r.counts.at("window_unit.binds"), GetParam() == window_use::type_1 ? 4 : 12);
+}
+
+INSTANTIATE_TEST_SUITE_P(all, long_lived_windows, ::testing::Values(window_use::type_1, window_use::type_2));
+
+// A packet of 256 bytes has 26 of headers, and a GRH has 40.
+TEST(traffic_engine, datagrams_on_global_routes_have_a_grh) {
+  traffic_options o = of_two_hosts(operation::send, 300);
+  o.flows[0].options.service = transport::ud;
+  o.flows[0].options.global_routes = true;
+  const outcome r = run(o, {});
+  EXPECT_EQ(r.counts.at("port.egress_packets"), 300);
+  EXPECT_EQ(r.counts.at("port.egress_bytes"), 300 * (256 + 26 + 8 + 40)) << "a datagram has 8 bytes of its own header";
+}
+
+// A producer of one's own: so many messages on each QP, and no more.
+class few_messages final : public producer {
+ public:
+  bool next(message& m) override {
+    m = {operation::write, 64, 0, 0, 0_ps};
+    return left_-- != 0;
+  }
+
+ private:
+  int left_ = 7;
+};
+class own_messages final : public companion {
+ public:
+  std::unique_ptr<producer> messages(std::size_t /*flow*/, std::size_t qp) override {
+    return qp == 2 ? nullptr : std::make_unique<few_messages>();
+  }
+  void completed(cpu& /*c*/, std::size_t /*flow*/, std::size_t qp, std::uint64_t number) override {
+    EXPECT_EQ(number, done[qp]++);
+  }
+  void made(std::size_t /*host*/, kit::process_context& /*p*/) override { ++hosts; }
+  void closed(std::size_t /*host*/, bool clean) override { EXPECT_TRUE(clean); }
+  std::map<std::size_t, std::uint64_t> done;
+  int hosts = 0;
+};
+
+TEST(traffic_engine, a_companion_says_the_messages_of_some_qps) {
+  traffic_options o = of_two_hosts(operation::write, 100);
+  o.flows[0].options.batch = 4;
+  own_messages mine;
+  const outcome r = run(o, {}, 1, &mine);
+  EXPECT_EQ(r.records[0].all_messages(), 100U);
+  EXPECT_EQ(mine.done, (std::map<std::size_t, std::uint64_t>{{0, 7}, {1, 7}, {2, 86}}));
+  EXPECT_EQ(mine.hosts, 2);
+}
+
+TEST(traffic_engine, begins_at_a_multiple_of_its_grid) {
+  traffic_options o = of_two_hosts(operation::write, 10);
+  plan p = make_plan(o, {1e15, 1_ps, 220, 0_ps, {}}, 1, [](std::string_view) { return std::filesystem::path(); });
+  p.grid = 1_ms;
+  system_config config;
+  config.nodes.resize(2);
+  kit::world w(config);
+  engine e(w.sys(), p, 1, {});
+  e.start();
+  run_simulation();
+  EXPECT_TRUE(e.finished());
+  EXPECT_EQ(e.begin().count() % (1_ms).count(), 0);
+}
 
 // A message whose key lives for it alone, by each of the three ways, beside READs on the same QPs.
 class a_key_for_each_message : public ::testing::TestWithParam<operation> {};

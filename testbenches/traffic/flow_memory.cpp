@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include "testbenches/kit/peer.h"
+
 namespace hcasim::traffic {
 namespace {
 
@@ -53,6 +55,10 @@ ibv_mr* flow_memory::enter(cpu& c, ibv_pd* pd, const memory_piece& m, std::uint6
 region flow_memory::region(process_context& p, memory_kind kind, std::uint64_t bytes, page_policy pages) {
   const memory_piece m = allocate(p, kind, bytes, pages);
   return {address_in(m, 0, 0), bytes, made(enter(p.c, p.pd, m, 0, bytes, all_rights))};
+}
+
+std::vector<std::uint8_t> flow_memory::bytes(process_context& p, memory_kind kind, std::uint64_t address, std::uint64_t n) {
+  return kind == memory_kind::gpu ? peer_bytes(node_.peer(gpu_.value()), *owner_, address, n) : p.bytes(address, n);
 }
 
 void flow_memory::leave(cpu& c) {

@@ -30,6 +30,8 @@ class flow_memory {
                             int access);
   // Allocates and registers a piece of its own.
   kit::region region(kit::process_context& p, memory_kind kind, std::uint64_t bytes, page_policy pages);
+  // Returns bytes of memory of the kind, which is not the adapter's, without simulated time.
+  std::vector<std::uint8_t> bytes(kit::process_context& p, memory_kind kind, std::uint64_t address, std::uint64_t n);
   // Waits until the GPU's driver has no registration left; after the process has closed.
   void leave(cpu& c);
 

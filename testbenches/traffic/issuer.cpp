@@ -18,8 +18,8 @@ constexpr unsigned lane_shift = 32;  // in a request's number
 
 constexpr std::array<ibv_wr_opcode, operations> opcodes{
     IBV_WR_RDMA_WRITE,           IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ,  IBV_WR_SEND,
-    IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP,  IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE,
-    IBV_WR_RDMA_WRITE,           IBV_WR_RDMA_WRITE,          IBV_WR_RDMA_WRITE};
+    IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_CMP_AND_SWP,  IBV_WR_BIND_MW,    IBV_WR_RDMA_WRITE,
+    IBV_WR_RDMA_WRITE,           IBV_WR_RDMA_WRITE,          IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE};
 
 }  // namespace
 
@@ -42,19 +42,38 @@ issuer::issuer(cpu& c, issuer_settings s, std::vector<lane> lanes)
   }
 }
 
+// Near the end every message asks for a completion, so that none is left unanswered.
+bool issuer::asks_completion(const lane_state& l) const {
+  return (l.posted + 1) % o_.signal_every == 0 || left_ <= lanes_.size() * o_.signal_every;
+}
+
+std::uint64_t issuer::name_of(const lane_state& l) const {
+  return static_cast<std::uint64_t>(&l - lanes_.data()) << lane_shift | (l.posted & UINT32_MAX);
+}
+
+// Counts the QP's next message as posted, and has its producer say the one after it.
+void issuer::count_next(lane_state& l, bool signalled) {
+  const message& m = l.next;
+  l.at(l.posted) = {0_ps, due(l), m.size, pulls(m.operation), signalled};
+  if (s_.flow->open()) s_.record->offered(due(l), m.size);
+  unanswered_ += signalled ? 1 : 0;
+  ++l.posted;
+  --left_;
+  l.more = l.source->next(l.next);
+}
+
 std::size_t issuer::add_requests(lane_state& l, std::size_t at) {
   const message& m = l.next;
-  // Near the end every message asks for a completion, so that none is left unanswered.
-  const bool signalled = (l.posted + 1) % o_.signal_every == 0 || left_ <= lanes_.size() * o_.signal_every;
+  const bool signalled = asks_completion(l);
   ibv_send_wr& wr = requests_[at];
   wr = {};
-  wr.wr_id = static_cast<std::uint64_t>(&l - lanes_.data()) << lane_shift | (l.posted & UINT32_MAX);
+  wr.wr_id = name_of(l);
   places_[at] = {s_.buffer.addr, m.size, s_.buffer.mr->lkey};
   wr.sg_list = &places_[at];
   wr.num_sge = 1;
   wr.opcode = opcodes[static_cast<std::size_t>(m.operation)];
   wr.send_flags = o_.send_inline ? unsigned{IBV_SEND_INLINE} : 0;
-  wr.qp_type.xrc.remote_srqn = l.srqn;
+  if (l.srqs) wr.qp_type.xrc.remote_srqn = (*l.srqs)[(l.index + l.posted) % l.srqs->size()];
   const remote_region& r = (*l.target)[m.region];
   std::size_t made = 1;
   if (needs_key(m.operation)) {
@@ -66,16 +85,21 @@ std::size_t issuer::add_requests(lane_state& l, std::size_t at) {
     wr.wr.atomic = {r.address + m.offset, 1, 2, r.rkey};
   } else if (l.datagrams) {
     wr.wr.ud = {l.datagrams, l.peer, qp_options{}.qkey};
-  } else if (m.operation != operation::send && !needs_key(m.operation)) {
+  } else if (goes_to_region(m.operation)) {
     wr.wr.rdma = {r.address + m.offset, r.rkey};
   }
-  l.at(l.posted) = {0_ps, due(l), m.size, pulls(m.operation), signalled};
-  if (s_.flow->open()) s_.record->offered(due(l), m.size);
-  unanswered_ += signalled ? 1 : 0;
-  ++l.posted;
-  --left_;
-  l.more = l.source->next(l.next);
+  count_next(l, signalled);
   return made;
+}
+
+// Posts the bind that is the QP's next message; 0 or errno.
+int issuer::bind(lane_state& l) {
+  const bool signalled = asks_completion(l);
+  ibv_mw_bind b{.wr_id = name_of(l),
+                .send_flags = signalled ? unsigned{IBV_SEND_SIGNALED} : 0,
+                .bind_info = {s_.buffer.mr, s_.buffer.addr, s_.buffer.length, IBV_ACCESS_REMOTE_READ}};
+  count_next(l, signalled);
+  return ibv_bind_mw(c_, l.qp, l.window, &b);
 }
 
 // Completes the WRITE of a message with a key of its own, and adds the SEND behind it, which gives the key back.
@@ -115,19 +139,26 @@ bool issuer::post(lane_state& l, std::uint32_t most) {
   const ps now = c_.time();
   const std::uint64_t first = l.posted;
   std::size_t made = 0;
-  while (l.posted - first < most && left_ != 0 && l.more && l.room() != 0 && !l.lacks_key() &&
+  int error = 0;
+  while (error == 0 && l.posted - first < most && left_ != 0 && l.more && l.room() != 0 && !l.lacks_key() &&
          (!s_.flow->open() || due(l) <= now)) {
-    made += add_requests(l, made);
+    if (l.next.operation != operation::bind) {
+      made += add_requests(l, made);
+      continue;
+    }
+    error = hand_over(l, std::exchange(made, 0));
+    if (error == 0) error = bind(l);
   }
-  if (made == 0) return true;
+  if (l.posted == first) return true;
   for (std::uint64_t i = first; i < l.posted; ++i) l.at(i).posted = now;
   s_.record->posted(now);
-  const int error = hand_over(l, made);
+  if (error == 0) error = hand_over(l, made);
   if (error != 0) s_.record->fail(fmt::format("a post was refused: {}", std::strerror(error)));
   return error == 0;
 }
 
 int issuer::hand_over(lane_state& l, std::size_t requests) {
+  if (requests == 0) return 0;
   ibv_send_wr* bad = nullptr;
   if (!o_.one_by_one) {
     for (std::size_t i = 0; i + 1 < requests; ++i) requests_[i].next = &requests_[i + 1];
@@ -142,7 +173,8 @@ int issuer::hand_over(lane_state& l, std::size_t requests) {
 bool issuer::post_freed(lane_state& l) {
   if (o_.batch == 0) return !may_post() || post(l, o_.window);
   bool ok = true;
-  while (ok && may_post() && !l.lacks_key() && l.room() >= std::min<std::uint64_t>(o_.batch, left_)) ok = post(l, o_.batch);
+  while (ok && may_post() && l.more && !l.lacks_key() && l.room() >= std::min<std::uint64_t>(o_.batch, left_))
+    ok = post(l, o_.batch);
   return ok;
 }
 
@@ -206,6 +238,7 @@ bool issuer::take(const ibv_wc& wc) {
     const flight& f = l.at(l.completed);
     unanswered_ -= f.signalled ? 1 : 0;
     s_.record->completed({l.pair, f.bytes, f.pulls, f.posted, f.due}, c_.time());
+    if (s_.with) s_.with->completed(c_, s_.flow_number, l.index, l.completed);
   }
   return true;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "testbenches/kit/endpoint.h"
+#include "testbenches/traffic/companion.h"
 #include "testbenches/traffic/flow_record.h"
 #include "testbenches/traffic/plan.h"
 #include "testbenches/traffic/producer.h"
@@ -33,19 +34,23 @@ struct keyed_memory {
 // One QP of an issuer.
 struct lane {
   kit::ibv_qp* qp = nullptr;
-  std::size_t pair = 0;  // of the flow
-  double weight = 1;     // of the source's messages
+  std::size_t pair = 0;   // of the flow
+  std::size_t index = 0;  // among the flow's QPs
+  double weight = 1;      // of the source's messages
   std::unique_ptr<producer> source;
   const remote_regions* target = nullptr;
+  kit::ibv_mw* window = nullptr;  // of the source; for binds
   keyed_memory keyed;
-  kit::ibv_ah* datagrams = nullptr;  // UD: the way to the peer
-  std::uint32_t peer = 0;            // UD: its QP
-  std::uint32_t srqn = 0;            // XRC: its SRQ
+  kit::ibv_ah* datagrams = nullptr;                  // UD: the way to the peer
+  std::uint32_t peer = 0;                            // UD: its QP
+  const std::vector<std::uint32_t>* srqs = nullptr;  // XRC: the target's
 };
 
 struct issuer_settings {
   const planned_flow* flow = nullptr;
   flow_record* record = nullptr;
+  companion* with = nullptr;
+  std::size_t flow_number = 0;
   std::uint64_t seed = 1;
   std::string name;                     // of the random choice among QPs
   thread_queues* queues = nullptr;      // of its QPs
@@ -105,6 +110,10 @@ class issuer {
   // Makes requests of the QP's next message from `requests_[at]` on; returns how many.
   std::size_t add_requests(lane_state& l, std::size_t at);
   std::size_t add_keyed(lane_state& l, std::size_t at, unsigned flags);
+  void count_next(lane_state& l, bool signalled);
+  [[nodiscard]] bool asks_completion(const lane_state& l) const;
+  [[nodiscard]] std::uint64_t name_of(const lane_state& l) const;
+  int bind(lane_state& l);
   bool post_key_receives(std::size_t i, std::uint32_t count);
   bool take_key(const kit::ibv_wc& wc);
   // Posts messages of the QP, `most` at most, as far as there is room and, in an open loop, they have arrived.

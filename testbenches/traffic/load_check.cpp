@@ -32,7 +32,7 @@ void add_load(link_load& to, const planned_flow& f) {
     const double rate = f.source_rate(p.from) * f.duty() * f.share(p);
     for (std::size_t i = 0; i < operations; ++i) {
       const auto op = static_cast<operation>(i);
-      const double payload = is_atomic(op) ? atomic_bytes : f.size.mean();
+      const double payload = is_sized(op) ? f.size.mean() : own_bytes(op);
       const double bits = rate * f.options.weights[i] / sum * wire_bytes(op, payload, f.mtu_bytes()) * 8;
       to.out[pulls(op) ? p.to : p.from] += bits;
       to.in[pulls(op) ? p.from : p.to] += bits;
@@ -67,9 +67,9 @@ void check_receivers(const plan& p, const machine_limits& limits) {
     double share = 0;
     for (std::size_t i = 0; i < operations; ++i) {
       const auto op = static_cast<operation>(i);
-      if (op == operation::send || op == operation::write_imm || needs_key(op)) share += f.options.weights[i];
+      if (takes_receive(op)) share += f.options.weights[i];
     }
-    share /= sum_of(f.options.weights);
+    share *= std::max(f.options.members, 1U) / sum_of(f.options.weights);
     std::map<std::size_t, double> rates;
     for (const host_pair& pair : f.pairs) rates[pair.to] += f.source_rate(pair.from) * f.duty() * f.share(pair) * share;
     const double cost = to_seconds(std::max(limits.receive_cost, 1_ps));
@@ -135,6 +135,7 @@ double wire_bytes(operation o, double payload, double mtu) {
   constexpr double reth = 16;
   constexpr double aeth = 4;
   constexpr double atomic = 28;
+  if (o == operation::bind) return 0;
   if (is_atomic(o)) return each + atomic;
   const double packets = std::max(1.0, payload / mtu);
   if (o == operation::read) return payload + packets * each + (packets > 1 ? 2 : 1) * aeth;

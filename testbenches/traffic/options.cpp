@@ -12,6 +12,7 @@ void flow_options::knobs(knob_visitor& k) {
   load_knobs(k);
   posting_knobs(k);
   target_knobs(k);
+  path_knobs(k);
   k.count("phase", phase, 1, 1000, "the flow begins when all flows of the phase before have ended, and all hosts have met");
   k.time("start", start, 0_ps, 10'000_ms, "first post, after the begin of the phase");
   k.time("stop", stop, 1_ps, never, "no post later than this, after the begin of the phase");
@@ -26,6 +27,7 @@ void flow_options::mix_knobs(knob_visitor& k) {
       "weight of SENDs",
       "weight of FETCH_ADDs",
       "weight of CMP_SWAPs",
+      "weight of binds of a type 1 window of the QP to the source's own memory",
       "weight of WRITEs into a window bound for each, which a SEND invalidates",
       "weight of WRITEs into a region registered for each, then de-registered",
       "weight of WRITEs into a fast registration for each, which a SEND invalidates",
@@ -60,15 +62,27 @@ void flow_options::posting_knobs(knob_visitor& k) {
 
 void flow_options::target_knobs(knob_visitor& k) {
   k.choice("cqs", cqs, {"shared", "own"}, "one completion queue for the QPs of a thread, or one for each");
-  k.flag("shared_receives", shared_receives, "the QPs of a target take receives from one shared queue");
+  k.flag("shared_receives", shared_receives, "the QPs of a target take receives from shared queues");
+  k.count("srqs", srqs, 1, 4096, "shared queues of a target: its QPs are dealt out in turn, and the messages of XRC");
+  k.count("members", members, 0, 256,
+          "UD: each QP sends to a multicast group of its own with so many QPs of the target; 0: to one QP");
   k.count("regions", regions, 1, 1 << 20, "registered regions of each target");
   k.bytes("region", region, 8, 0x1p40, "bytes of each region");
   k.bytes("page", page, 4096, 0x1p30, "pages of the regions: 4 KiB, 2 MiB or 1 GiB");
   k.text("order", order, "regions and places in them: in_turn, random, or zipf with its exponent");
+  k.choice(
+      "windows", windows, {"none", "type_1", "type_2"},
+      "long-lived windows over the regions, by whose keys peers come: one for each region, or of type 2 for each QP as well");
   k.choice("memory", memory, {"host", "on_demand", "gpu", "device"},
            "the target's: pinned in the host, paged in on demand, in its GPU, or in its adapter");
   k.choice("source_memory", source_memory, {"host", "on_demand", "gpu", "device"}, "likewise, payloads of the source");
+}
+
+void flow_options::path_knobs(knob_visitor& k) {
   k.choice("mtu", mtu, {"256", "512", "1024", "2048", "4096"}, "bytes of payload in a packet at most");
+  k.flag("global_routes", global_routes, "every packet has a GRH");
+  k.count("timeout", timeout, 0, 31, "wait for an acknowledge: 4.096 us times 2 to this power; 0: for ever");
+  k.count("rnr_timer", rnr_timer, 0, 31, "code of the wait after an RNR NAK: 1 = 10 us, 4 = 40 us, 14 = 1.28 ms, 0 = 655 ms");
 }
 
 traffic_options traffic_options::example() {

@@ -19,17 +19,17 @@ enum class operation : std::uint8_t {
   send,
   fetch_add,
   cmp_swap,
+  bind,
   bind_write,
   register_write,
   fast_write,
   extend_write,
   exchange_write
 };
-inline constexpr std::array<const char*, 11> operation_names{"write",      "write_imm",    "read",          "send",
-                                                             "fetch_add",  "cmp_swap",     "bind_write",    "register_write",
-                                                             "fast_write", "extend_write", "exchange_write"};
+inline constexpr std::array<const char*, 12> operation_names{"write",          "write_imm",  "read",         "send",
+                                                             "fetch_add",      "cmp_swap",   "bind",         "bind_write",
+                                                             "register_write", "fast_write", "extend_write", "exchange_write"};
 inline constexpr std::size_t operations = operation_names.size();
-inline constexpr std::uint32_t atomic_bytes = 8;
 constexpr bool is_atomic(operation o) {
   return o == operation::fetch_add || o == operation::cmp_swap;
 }
@@ -45,6 +45,21 @@ constexpr bool ends_by_invalidation(operation o) {
 constexpr bool keeps_key(operation o) {
   return o == operation::extend_write || o == operation::exchange_write;
 }
+// Returns whether a message takes a receive of the target.
+constexpr bool takes_receive(operation o) {
+  return o == operation::send || o == operation::write_imm || needs_key(o);
+}
+// Returns whether a message goes to a region of the target.
+constexpr bool goes_to_region(operation o) {
+  return o != operation::send && o != operation::bind && !needs_key(o);
+}
+// Returns whether the payload has the flow's size; otherwise it has `own_bytes`.
+constexpr bool is_sized(operation o) {
+  return !is_atomic(o) && o != operation::bind;
+}
+constexpr std::uint32_t own_bytes(operation o) {
+  return is_atomic(o) ? 8 : 0;
+}
 // Returns whether the payload comes to the host that posts.
 constexpr bool pulls(operation o) {
   return o == operation::read || is_atomic(o);
@@ -55,6 +70,7 @@ enum class arrivals : std::uint8_t { poisson, periodic };
 enum class waiting : std::uint8_t { polling, events };
 enum class path_mtu : std::uint8_t { mtu_256, mtu_512, mtu_1024, mtu_2048, mtu_4096 };
 enum class memory_kind : std::uint8_t { host, on_demand, gpu, device };
+enum class window_use : std::uint8_t { none, type_1, type_2 };
 enum class queue_use : std::uint8_t { shared, own };
 enum class replay_times : std::uint8_t { dependencies, original };
 enum class own_time : std::uint8_t { kept, dropped };
@@ -85,13 +101,19 @@ struct flow_options {
   std::uint32_t moderation_time = 0;
   queue_use cqs = queue_use::shared;
   bool shared_receives = false;
+  std::uint32_t srqs = 1;
+  std::uint32_t members = 0;
   std::uint32_t regions = 1;
   std::uint64_t region = 64_KiB;
   std::uint64_t page = 4_KiB;
   std::string order = "in_turn";
+  window_use windows = window_use::none;
   memory_kind memory = memory_kind::host;
   memory_kind source_memory = memory_kind::host;
   path_mtu mtu = path_mtu::mtu_1024;
+  bool global_routes = false;
+  std::uint32_t timeout = 14;
+  std::uint32_t rnr_timer = 1;
   ps start{0};
   ps stop = never;
   std::uint64_t messages = 0;
@@ -104,6 +126,7 @@ struct flow_options {
   void load_knobs(knob_visitor& k);
   void posting_knobs(knob_visitor& k);
   void target_knobs(knob_visitor& k);
+  void path_knobs(knob_visitor& k);
 };
 
 struct traffic_options {

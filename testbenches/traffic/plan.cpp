@@ -36,6 +36,7 @@ class flow_planner {
     check_posting();
     check_completions();
     check_receives();
+    check_path();
     check_times();
     read_arrivals();
     return std::move(out_);
@@ -71,7 +72,7 @@ class flow_planner {
     constexpr std::array<const char*, 4> services{"RC", "UC", "UD", "XRC"};
     const auto offered = [&](operation op) {
       if (o_.service == transport::rc) return true;
-      if (o_.service == transport::xrc) return !needs_key(op);
+      if (o_.service == transport::xrc) return !needs_key(op) && op != operation::bind;
       if (o_.service == transport::ud) return op == operation::send;
       return !pulls(op) && !needs_key(op);
     };
@@ -90,8 +91,7 @@ class flow_planner {
     const char* const name = operation_names[static_cast<std::size_t>(keyed)];
     for (std::size_t i = 0; i < operations; ++i) {
       const auto other = static_cast<operation>(i);
-      const bool receives = other == operation::send || other == operation::write_imm || needs_key(other);
-      require(other == keyed || !receives || !out_.has(other), operation_names[i],
+      require(other == keyed || !takes_receive(other) || !out_.has(other), operation_names[i],
               fmt::format("does not go with {} on the same QPs; make a second flow of it", name));
     }
     require(!o_.shared_receives, "shared_receives", fmt::format("the receives of {} belong to its QP; remove it", name));
@@ -125,10 +125,8 @@ class flow_planner {
   }
 
   void read_sizes() {
-    const auto atomics = out_.options.weights[static_cast<std::size_t>(operation::fetch_add)] +
-                         out_.options.weights[static_cast<std::size_t>(operation::cmp_swap)];
-    const bool sized = std::accumulate(o_.weights.begin(), o_.weights.end(), 0.0) > atomics;
-    require(sized || o_.size == flow_options{}.size, "size", "an atomic has 8 bytes; remove it");
+    const bool sized = out_.has_any(is_sized);
+    require(sized || o_.size == flow_options{}.size, "size", "an atomic has 8 bytes, and a bind none; remove it");
     out_.size = read("size", sized ? o_.size : std::string("8 B"), knob_kind::bytes);
     const double most = out_.size.most();
     // A distribution without an end is cut off at the region.
@@ -147,6 +145,13 @@ class flow_planner {
     const bool page_size = o_.page == 4_KiB || o_.page == 2_MiB || o_.page == 1_GiB;
     require(page_size, "page", "pages have 4 KiB, 2 MiB or 1 GiB; write one of them");
     require(o_.memory == memory_kind::host || o_.page == 4_KiB, "page", "only memory: host has larger pages; remove it");
+    const auto bears_windows = [](memory_kind m) { return m == memory_kind::host || m == memory_kind::gpu; };
+    require(!out_.has(operation::bind) || bears_windows(o_.source_memory), "source_memory",
+            "a window needs a region that is pinned in the host or its GPU; write source_memory: host, or leave out bind");
+    require(o_.windows == window_use::none || bears_windows(o_.memory), "windows",
+            "a window needs a region that is pinned in the host or its GPU; write memory: host, or remove it");
+    require(o_.windows == window_use::none || o_.service == transport::rc || o_.service == transport::uc, "windows",
+            "a QP of the target binds, and only RC and UC do; write transport: rc, or remove it");
     require(o_.source_memory == memory_kind::host || !o_.send_inline, "inline",
             "the CPU writes the payload into the WQE, and only from host memory; remove source_memory, or inline");
     for (const std::size_t host : out_.targets()) check_memory_of(host, "memory", o_.memory);
@@ -168,6 +173,7 @@ class flow_planner {
       require(o_.regions == 1, "regions", unused);
       require(out_.order.by == access_order::kind::in_turn, "order", unused);
       require(o_.page == 4_KiB, "page", unused);
+      require(o_.windows == window_use::none, "windows", unused);
     }
     require(out_.order.by != access_order::kind::zipf || o_.regions > 1, "order",
             "with one region there is no Zipf law; write regions: N");
@@ -188,8 +194,7 @@ class flow_planner {
     require(o_.signal_every == 1 || o_.outstanding == 0, "signal_every",
             "with outstanding, every message frees one; leave one of them out");
     if (o_.send_inline) {
-      const bool pulled = out_.has(operation::read) || out_.has(operation::fetch_add) || out_.has(operation::cmp_swap);
-      require(!pulled, "inline", "a READ or an atomic has no payload to send; remove it from the mix, or inline");
+      require(!out_.has_any(pulls), "inline", "a READ or an atomic has no payload to send; remove it from the mix, or inline");
       require(out_.longest <= limits_.max_inline, "inline",
               fmt::format("the adapter takes {} B inline (hca.command_unit.max_inline); lower size", limits_.max_inline));
     }
@@ -211,6 +216,28 @@ class flow_planner {
   void check_receives() const {
     require(!o_.shared_receives || out_.receives(), "shared_receives",
             "no message of the mix takes a receive; add send or write_imm, or remove it");
+    const bool shared = o_.shared_receives || (o_.service == transport::xrc && out_.receives());
+    require(o_.srqs == 1 || shared, "srqs", "there is no shared queue; write shared_receives: true, or remove it");
+    const std::uint64_t qps = fewest_qps_of_a_target();
+    require(o_.srqs <= qps || o_.service == transport::xrc, "srqs",
+            fmt::format("a target has {0} QPs, and each uses one; write srqs: {0} or less", qps));
+    require(o_.members == 0 || o_.service == transport::ud, "members",
+            "only datagrams go to groups; write transport: ud, or remove it");
+    require(o_.members == 0 || !o_.shared_receives, "shared_receives",
+            "each member of a group has its own receives; leave one of them out");
+  }
+
+  [[nodiscard]] std::uint64_t fewest_qps_of_a_target() const {
+    std::map<std::size_t, std::uint64_t> qps;
+    for (const host_pair& p : out_.pairs) qps[p.to] += o_.qps;
+    return std::min_element(qps.begin(), qps.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->second;
+  }
+
+  void check_path() const {
+    const bool reliable = o_.service == transport::rc || o_.service == transport::xrc;
+    constexpr const char* unused = "UC and UD wait for no answer; remove it";
+    require(reliable || o_.timeout == flow_options{}.timeout, "timeout", unused);
+    require(reliable || o_.rnr_timer == flow_options{}.rnr_timer, "rnr_timer", unused);
   }
 
   void check_times() const { require(o_.stop > o_.start, "stop", "not after start; raise it"); }
@@ -334,10 +361,10 @@ operation planned_flow::keyed() const {
   return operation::write;
 }
 
-bool planned_flow::uses_regions() const {
+bool planned_flow::has_any(bool (*of)(operation)) const {
   for (std::size_t i = 0; i < operations; ++i) {
     const auto o = static_cast<operation>(i);
-    if (has(o) && o != operation::send && !needs_key(o)) return true;
+    if (has(o) && of(o)) return true;
   }
   return false;
 }

@@ -45,15 +45,17 @@ struct planned_flow {
     return options.on == never ? 1 : to_seconds(options.on) / (to_seconds(options.on) + to_seconds(options.off));
   }
   [[nodiscard]] bool has(operation o) const { return options.weights[static_cast<std::size_t>(o)] > 0; }
+  [[nodiscard]] bool has_any(bool (*of)(operation)) const;
   // Returns the operation of the mix that needs a key for each message; operation::write = none.
   [[nodiscard]] operation keyed() const;
   // Returns whether a message of the mix completes a receive.
-  [[nodiscard]] bool receives() const { return has(operation::send) || has(operation::write_imm) || needs_key(keyed()); }
+  [[nodiscard]] bool receives() const { return has_any(takes_receive); }
   // Returns whether a message of the mix goes to a region of the target.
-  [[nodiscard]] bool uses_regions() const;
+  [[nodiscard]] bool uses_regions() const { return has_any(goes_to_region); }
   [[nodiscard]] std::vector<std::size_t> sources() const;
   [[nodiscard]] std::vector<std::size_t> targets() const;
   [[nodiscard]] std::size_t qps_of(std::size_t source) const;
+  [[nodiscard]] std::size_t connections() const { return pairs.size() * options.qps; }
   // Returns the messages per second of one source of an open loop, while its arrivals do not pause.
   [[nodiscard]] double source_rate(std::size_t source) const {
     return gap ? static_cast<double>(qps_of(source)) * 1e12 / gap->mean() : 0;
@@ -74,6 +76,8 @@ struct plan {
   std::vector<std::optional<std::size_t>> gpus;  // by host: number of the peer device
   ps warm_up{0};
   ps measure{0};
+  ps grid{1};             // the traffic begins at a multiple of it
+  bool reversed = false;  // each host makes the QPs of a pair from the last to the first
 
   [[nodiscard]] std::optional<std::size_t> gpu_of(std::size_t host) const {
     return host < gpus.size() ? gpus[host] : std::nullopt;

@@ -62,7 +62,7 @@ ps flow_producer::draw_arrival() {
 bool flow_producer::next(message& m) {
   m.operation = draw_operation();
   const double size = std::clamp(std::round(flow_.size.draw(sizes_)), 1.0, static_cast<double>(flow_.longest));
-  m.size = is_atomic(m.operation) ? atomic_bytes : static_cast<std::uint32_t>(size);
+  m.size = is_sized(m.operation) ? static_cast<std::uint32_t>(size) : own_bytes(m.operation);
   draw_place(m);
   m.at = flow_.open() ? draw_arrival() : ps(0);
   return true;

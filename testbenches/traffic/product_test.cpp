@@ -31,7 +31,12 @@ axis mixes() {
           set("register_write=1"),
           set("fast_write=1"),
           set("extend_write=1"),
-          set("exchange_write=1")};
+          set("exchange_write=1"),
+          set("write=1") + " " + set("read=1") + " " + set("windows=type_2") + region,
+          set("bind=1") + " " + set("write=1"),
+          set("send=1") + " " + set("transport=ud") + " " + set("members=2") + " " + set("global_routes=true"),
+          set("send=1") + " " + set("read=1") + " " + set("shared_receives=true") + " " + set("srqs=2") + " " +
+              set("global_routes=true") + " " + set("rnr_timer=4") + " " + set("timeout=12") + region};
 }
 
 std::vector<axis> axes() {
@@ -49,8 +54,13 @@ std::vector<axis> axes() {
 bool allowed(const combination& c) {
   constexpr std::size_t bind = 4;
   constexpr std::size_t registered = 5;
+  constexpr std::size_t exchange = 8;
+  constexpr std::size_t windows = 9;
+  constexpr std::size_t own_binds = 10;
   constexpr std::size_t gpu = 2;
-  if (c[0] < bind) return true;
+  if (c[0] == windows) return c[1] == 0 || c[1] == gpu;
+  if (c[0] == own_binds) return c[2] == 0 || c[2] == gpu;
+  if (c[0] < bind || c[0] > exchange) return true;
   return (c[2] == 0 || c[2] == gpu) && (c[1] == 0 || c[0] == registered || (c[0] == bind && c[1] == gpu));
 }
 

@@ -14,7 +14,7 @@ constexpr ps look_up = 20_us;  // from one look at `over` to the next
 
 bool post_one(cpu& c, const receiver_settings& s, std::size_t i) {
   std::vector<ibv_sge> room{{s.buffer.addr, static_cast<std::uint32_t>(s.buffer.length), s.buffer.mr->lkey}};
-  const int error = s.shared ? post_receive(c, s.shared, i, room) : post_receive(c, s.qps[i], i, room);
+  const int error = s.shared.empty() ? post_receive(c, s.qps[i], i, room) : post_receive(c, s.shared[i], i, room);
   if (error != 0) s.record->fail("a receive was refused");
   return error == 0;
 }
@@ -22,7 +22,7 @@ bool post_one(cpu& c, const receiver_settings& s, std::size_t i) {
 }  // namespace
 
 bool fill_receives(cpu& c, const receiver_settings& s) {
-  const std::size_t queues = s.shared ? 1 : s.qps.size();
+  const std::size_t queues = s.shared.empty() ? s.qps.size() : s.shared.size();
   for (std::size_t i = 0; i < queues; ++i) {
     for (std::uint32_t k = 0; k < s.depth; ++k) {
       if (!post_one(c, s, i)) return false;

@@ -14,9 +14,9 @@ namespace hcasim::traffic {
 
 struct receiver_settings {
   flow_record* record = nullptr;
-  thread_queues queues;  // of all receives
-  kit::ibv_srq* shared = nullptr;
-  kit::ibv_xrcd* domain = nullptr;  // XRC
+  thread_queues queues;               // of all receives
+  std::vector<kit::ibv_srq*> shared;  // empty = each QP has receives of its own
+  kit::ibv_xrcd* domain = nullptr;    // XRC
   std::vector<kit::ibv_qp*> qps;
   std::vector<std::unique_ptr<key_granter>> granters;  // by QP; empty = no message needs a key
   kit::region buffer;                                  // all messages land here

@@ -80,14 +80,14 @@ std::vector<std::string> unbalanced(hcasim::system& s, const traffic_options& o)
   const bool translated = s.config().nodes[0].iommu.enabled;
   for (const equation& e : equations()) {
     // Packets for which an on-demand page was missing are sent again.
-    if (o.memory == target_memory::on_demand && std::string_view(e.what).starts_with("payload")) continue;
+    if (o.memory == memory_kind::on_demand && std::string_view(e.what).starts_with("payload")) continue;
     // Reads and requests of the IOMMU itself are counted as well.
     if (translated && std::string_view(e.what).starts_with("bursts")) continue;
     // Packets for a group turn round at their own port as well.
-    if (o.how == service::groups && std::string_view(e.what).starts_with("bytes")) continue;
+    if (o.members != 0 && std::string_view(e.what).starts_with("bytes")) continue;
     // Each member of a group has the payload.
-    const bool copied = o.how == service::groups && std::string_view(e.what).starts_with("payload");
-    const double left = sum_of(all, e.left) * (copied ? members : 1);
+    const bool copied = o.members != 0 && std::string_view(e.what).starts_with("payload");
+    const double left = sum_of(all, e.left) * (copied ? o.members : 1);
     const double right = sum_of(all, e.right);
     if (left != right) found.push_back(fmt::format("{}: {} and {}", e.what, left, right));
   }

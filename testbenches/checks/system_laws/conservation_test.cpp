@@ -8,10 +8,7 @@ namespace {
 
 class conservation : public ::testing::TestWithParam<workload> {
  protected:
-  static std::vector<outcome> runs(const workload& w) {
-    const auto tidy = [](setup& s) { s.traffic.tidy = true; };
-    return run_all({{.of = &w, .adjust = tidy}, {.of = &w}});
-  }
+  static std::vector<outcome> runs(const workload& w) { return run_all({{.of = &w}}); }
 };
 
 TEST_P(conservation, nothing_is_left_over) {

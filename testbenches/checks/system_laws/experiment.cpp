@@ -50,25 +50,22 @@ void simulate(const experiment& e, const setup& with, const knob_tree& tree, out
   }
   measurement m;
   int marks = 0;
-  traffic_result r;
-  start_traffic(*s, with.traffic, r, [&](ps at) {
+  traffic_result r = run_traffic(*s, with.traffic, [&](ps at) {
     static constexpr const char* parts[] = {"ramp", "middle", "drain"};
-    if (marks == 3) return;
     if (marks != 0) m.end(at);
-    m.begin(parts[marks++], at);
+    if (marks < 3) m.begin(parts[marks], at);
+    ++marks;
   });
-  run_simulation();
   o.refused = r.refused;
   if (!o.refused.empty()) return;
   o.problem = r.problem;
-  if (o.problem.empty() && r.finished != s->nodes()) o.problem = "the run came to a stand: nothing is left to happen";
   if (o.problem.empty() && !kernel_said.empty()) o.problem = "SystemC: " + kernel_said.front();
   o.rate = middle_rate(r);
   o.messages = r.completions.size();
-  if (marks != 0) m.end(now());
+  if (marks != 0 && marks != 4) m.end(now());
   m.finish(now());
   if (e.with_counts) o.counts = counts_of(m);
-  if (marks == 3) {
+  if (marks == 4) {
     const measurement::part& middle = m.parts()[1];
     o.middle = to_seconds(middle.time);
     for (const resource_use& u : resources_of(tree, m, middle)) o.busy[u.unit + "." + u.name] = u.utilisation;

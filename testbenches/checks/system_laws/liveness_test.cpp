@@ -12,10 +12,10 @@ namespace {
 void many_reads(setup& s, std::uint64_t size, std::uint32_t qps) {
   s.config.nodes.resize(2);
   s.traffic.mix = {op::read};
-  s.traffic.size = size;
+  s.traffic.bytes = size;
   s.traffic.qps = qps;
   s.traffic.window = 16;
-  s.traffic.region_bytes = std::max<std::uint64_t>(size, 64_KiB);
+  s.traffic.region = std::max<std::uint64_t>(size, 64_KiB);
   s.traffic.messages = std::uint64_t{qps} * 48;
 }
 void loopback(setup& s) {

@@ -25,7 +25,7 @@ TEST_P(global_routes, cost_their_bytes_on_the_link) {
     s.config.link.rate = bit_rate{1.6e12};
     s.config.link.buffer *= 16;
   };
-  const auto global = [](setup& s) { s.traffic.global = true; };
+  const auto global = [](setup& s) { s.traffic.global_routes = true; };
   const auto both = [&](setup& s) {
     wide(s);
     global(s);

@@ -132,7 +132,7 @@ void make_ample(setup& s) {
   s.config = *here.machine->config();
   // A write that waits for its translation holds up all later ones: no rate binds then, however many may be under way.
   for (node_config& n : s.config.nodes) n.hca.atc.entries *= 8;
-  if (s.traffic.size <= 1024) {
+  if (s.traffic.bytes <= 1024) {
     s.traffic.qps = std::max(s.traffic.qps, 32U);
     s.traffic.messages =
         std::max(s.traffic.messages, std::uint64_t{s.traffic.qps} * s.traffic.window * 8 / s.traffic.flows.size());

@@ -24,7 +24,7 @@ void streams(setup& s, op what, std::uint64_t size, std::uint32_t qps, std::uint
   s.config.nodes.resize(2);
   quick_software(s);
   s.traffic.mix = {what};
-  s.traffic.size = size;
+  s.traffic.bytes = size;
   s.traffic.qps = qps;
   s.traffic.window = window;
   s.traffic.batch = std::max(window / 2, 1U);
@@ -63,7 +63,7 @@ void sends(setup& s) {
 void atomics(setup& s) {
   streams(s, op::fetch_add, 8, 96, 16);
   many_units(s);
-  s.traffic.region_bytes = 4096 * 8;
+  s.traffic.region = 4096 * 8;
   s.traffic.anywhere = true;
   s.traffic.messages *= 2;
 }
@@ -81,7 +81,7 @@ void both_ways(setup& s) {
 void bulk_writes(setup& s) {
   streams(s, op::write, 16384, 16, 4);
   s.traffic.messages = 1600;
-  s.traffic.mtu = kit::IBV_MTU_4096;
+  s.traffic.mtu = traffic::path_mtu::mtu_4096;
 }
 void many_qps(setup& s) {
   streams(s, op::write, 64, 96, 16);
@@ -95,7 +95,7 @@ void many_regions(setup& s) {
   streams(s, op::read, 64, 32, 16);
   many_units(s);
   s.traffic.regions = 67;
-  s.traffic.region_bytes = 32_KiB;
+  s.traffic.region = 32_KiB;
   s.traffic.anywhere = true;  // one after the other, and LRU would keep none of them
   s.traffic.messages *= 2;
   for (node_config& n : s.config.nodes) {
@@ -114,12 +114,12 @@ void binds(setup& s) {
 void windows(setup& s) {
   streams(s, op::write, 64, 16, 32);
   s.traffic.mix = {op::write, op::read};
-  s.traffic.memory = target_memory::windows;
+  s.traffic.windows = traffic::window_use::type_2;
 }
 void on_demand(setup& s) {
   streams(s, op::write, 64, 24, 1);
   s.traffic.mix = {op::write, op::read};
-  s.traffic.memory = target_memory::on_demand;
+  s.traffic.memory = memory_kind::on_demand;
   s.traffic.messages = 2400;
   s.traffic.page_by_page = true;
   s.traffic.rnr_timer = 4;  // 40 us: some faults are always waiting for the software that serves them
@@ -127,14 +127,14 @@ void on_demand(setup& s) {
 void peer_memory(setup& s) {
   streams(s, op::write, 1024, 32, 16);
   s.traffic.mix = {op::write, op::read};
-  s.traffic.memory = target_memory::peer;
+  s.traffic.memory = memory_kind::gpu;
   s.config = kit::with_peers(s.config);
 }
 void behind_iommu(setup& s) {
   streams(s, op::write, 256, 32, 32);
   many_units(s);
   s.traffic.mix = {op::write, op::read};
-  s.traffic.region_bytes = 16_MiB;
+  s.traffic.region = 16_MiB;
   s.traffic.anywhere = true;  // as in many_regions
   for (node_config& n : s.config.nodes) {
     n.hca.dma_engine.read_tags = 256;  // the IOMMU binds, not its waiting requests
@@ -174,16 +174,18 @@ void doorbells(setup& s) {
 // Every packet with a GRH.
 void global_routes(setup& s) {
   mixed(s);
-  s.traffic.global = true;
+  s.traffic.global_routes = true;
 }
 // XRC: receives in SRQs, and keys judged by their PD. A single SRQ would bind: its list is gone through one by one.
 void shared_receives(setup& s) {
   mixed(s);
-  s.traffic.how = service::shared;
+  s.traffic.service = traffic::transport::xrc;
+  s.traffic.srqs = s.traffic.qps;
 }
 void groups(setup& s) {
   streams(s, op::send, 64, 16, 16);
-  s.traffic.how = service::groups;
+  s.traffic.service = traffic::transport::ud;
+  s.traffic.members = 2;
   s.traffic.messages *= 4;
 }
 

@@ -25,13 +25,13 @@ namespace {
 std::mutex guarding;
 std::filesystem::path doomed;
 std::filesystem::path doomed_parent;  // the topmost folder made for `doomed`; empty = none
-pid_t owner = 0;                      // of `doomed`: forks of this process leave it alone
+pid_t doomed_by = 0;                  // of `doomed`: forks of this process leave it alone
 int watched = -1;
 int first_signal = 0;
 
 // Renames the output first: the run goes on meanwhile and must not find its folder.
 void remove_doomed() {
-  if (doomed.empty() || owner != ::getpid()) return;
+  if (doomed.empty() || doomed_by != ::getpid()) return;
   std::error_code ec;
   const std::filesystem::path moved = doomed.parent_path() / fmt::format(".hcasim.{}.gone", ::getpid());
   std::filesystem::rename(doomed, moved, ec);
@@ -129,7 +129,7 @@ interrupt_guard::interrupt_guard(const std::filesystem::path& unfinished, const 
   make();
   doomed = unfinished;
   doomed_parent = made;
-  owner = ::getpid();
+  doomed_by = ::getpid();
 }
 
 interrupt_guard::~interrupt_guard() {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double image_width = 820;
 constexpr double height = 440;
-constexpr double left = 78;
+constexpr double plot_left = 78;
 constexpr double top = 58;
 constexpr double plot_right = 620;  // right edge of the plot; the legend stands beside it
 constexpr double bottom = 370;
@@ -71,9 +71,9 @@ std::string x_labels(const chart_data& c, double step, double first) {
   std::string out;
   const std::size_t every = std::max<std::size_t>(1, (c.x.size() + 13) / 14);
   for (std::size_t i = 0; i < c.x.size(); i += every) {
-    out += text(left + first + step * static_cast<double>(i), bottom + 20, c.x[i]);
+    out += text(plot_left + first + step * static_cast<double>(i), bottom + 20, c.x[i]);
   }
-  return out + text((left + plot_right) / 2, bottom + 44, c.x_title, "middle", R"( font-weight="600")");
+  return out + text((plot_left + plot_right) / 2, bottom + 44, c.x_title, "middle", R"( font-weight="600")");
 }
 
 std::string legend(const chart_data& c) {
@@ -138,13 +138,13 @@ std::string line_or_stacked(const chart_data& c) {
   const auto y_of = [&](double v) { return bottom - (bottom - top) * v / most; };
   for (int i = 0; step * i <= most * (1 + 1e-9); ++i) {
     const double y = y_of(step * i);
-    out += fmt::format("<line x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\"/>\n", left, plot_right, y, y,
+    out += fmt::format("<line x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\"/>\n", plot_left, plot_right, y, y,
                        i ? "#e3e3e3" : "#555");
-    out += text(left - 8, y + 4, shown(step * i), "end");
+    out += text(plot_left - 8, y + 4, shown(step * i), "end");
   }
   const bool bars = c.kind == "stacked";
   const auto n = static_cast<double>(c.x.size());
-  const double pitch = bars || n < 2 ? (plot_right - left) / n : (plot_right - left - 32) / (n - 1);
+  const double pitch = bars || n < 2 ? (plot_right - plot_left) / n : (plot_right - plot_left - 32) / (n - 1);
   const double first = bars || n < 2 ? pitch / 2 : 16;
   out += x_labels(c, pitch, first);
   std::vector<double> base(c.x.size(), 0);
@@ -155,7 +155,7 @@ std::string line_or_stacked(const chart_data& c) {
     std::string marks;
     for (std::size_t i = 0; i < c.x.size(); ++i) {
       if (!series.values[i]) continue;
-      const double x = left + first + pitch * static_cast<double>(i);
+      const double x = plot_left + first + pitch * static_cast<double>(i);
       const double v = *series.values[i];
       if (bars) {
         const double y = y_of(base[i] + v);
@@ -192,17 +192,17 @@ std::string heat_map(const chart_data& c) {
     const auto mix = [&](int pale, int dark) { return static_cast<int>(std::lround(pale + (dark - pale) * share)); };
     return fmt::format("#{:02x}{:02x}{:02x}", mix(0xf0, 0x08), mix(0xf6, 0x45), mix(0xfc, 0x8a));
   };
-  const double cell_width = (plot_right - left) / static_cast<double>(c.x.size());
+  const double cell_width = (plot_right - plot_left) / static_cast<double>(c.x.size());
   const double cell_height = (bottom - top) / static_cast<double>(c.series.size());
   std::string out = x_labels(c, cell_width, cell_width / 2);
   for (std::size_t r = 0; r < c.series.size(); ++r) {
     const double y = bottom - cell_height * static_cast<double>(r + 1);
-    out += text(left - 8, y + cell_height / 2 + 4, c.series[r].name, "end");
+    out += text(plot_left - 8, y + cell_height / 2 + 4, c.series[r].name, "end");
     for (std::size_t i = 0; i < c.x.size(); ++i) {
       const auto& v = c.series[r].values[i];
       if (!v) continue;
       const double share = (*v - low) / span;
-      const double x = left + cell_width * static_cast<double>(i);
+      const double x = plot_left + cell_width * static_cast<double>(i);
       out += fmt::format(
           "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\" stroke=\"#fff\">{}</rect>\n", x, y,
           cell_width, cell_height, colour(share), hover(c, c.series[r], i));
@@ -210,7 +210,7 @@ std::string heat_map(const chart_data& c) {
                   share > 0.55 ? R"( fill="#fff" pointer-events="none")" : R"( pointer-events="none")");
     }
   }
-  out += text(left - 8, top - 10, c.series_title, "end", R"( font-weight="600")");
+  out += text(plot_left - 8, top - 10, c.series_title, "end", R"( font-weight="600")");
   for (int i = 0; i < 40; ++i) {
     out += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"16\" height=\"{:.1f}\" fill=\"{}\"/>\n", plot_right + 20,
                        bottom - (i + 1) * 5.0, 5.2, colour((i + 0.5) / 40));
