@@ -54,5 +54,24 @@ TEST_F(traffic_faults, a_host_lost_between_phases_fails_the_run) {
   }
 }
 
+// A list on the command line may be written as in a file.
+TEST_F(traffic_faults, are_read_in_both_forms) {
+  const std::string first = "at: 3 us, where: link0, what: loss_burst";
+  const std::string second = "at: 9 us, where: link0, what: loss_burst, count: 2";
+  const auto lost = [](const std::string& faults) {
+    const outcome o = run_program(places::program, "run message_rate --set 'faults=" + faults + "' --no-trace --force -o out");
+    EXPECT_EQ(o.status, 0) << faults << o.text;
+    return file_content("out/result.json");
+  };
+  const std::string both = lost(first + "; " + second);
+  EXPECT_NE(both.find("loss_burst"), std::string::npos);
+  for (const std::string& form : {"[{" + first + "}, {" + second + "}]", "[{" + first + "},{" + second + "}]"}) {
+    const std::string as_list = lost(form);
+    const auto statistics = [](const std::string& result) { return result.substr(result.find("\"statistics\"")); };
+    EXPECT_EQ(statistics(as_list), statistics(both)) << form;
+  }
+  EXPECT_NE(lost(first), both);
+}
+
 }  // namespace
 }  // namespace hcasim

@@ -35,6 +35,8 @@ class device {
   // an event, and its verbs answer EIO, except verbs that give back. Then the adapter is cut off from memory, reset, and
   // brought up again.
   void fail();
+  // Lets the next look at the device's health keep the simulation going. False = there is none to come.
+  bool await_look();
   [[nodiscard]] bool port_up() const { return port_up_; }
   // Returns true from a failure of the device until it can be opened again, if ever.
   [[nodiscard]] bool dead() const { return failed_ || commands_.dead(); }
@@ -146,6 +148,8 @@ class device {
   bool given_up_ = false;
   bool has_carer_ = false;
   bool look_due_ = false;
+  bool look_to_come_ = false;
+  bool look_awaited_ = false;
   ps failed_at_{0};
   wait_queue care_;
   wait_queue cut_;

@@ -57,18 +57,26 @@ void device::fail() {
 }
 
 void device::look() {
-  event_queue::instance().disregard(-1);
+  look_to_come_ = false;
+  if (!std::exchange(look_awaited_, false)) event_queue::instance().disregard(-1);
   if (given_up_) return;
   look_due_ = true;
   call_for_care();
 }
 
-// Looks never keep a simulation going.
+bool device::await_look() {
+  if (!look_to_come_ || std::exchange(look_awaited_, true)) return false;
+  event_queue::instance().disregard(-1);
+  return true;
+}
+
+// Looks keep no simulation going; an awaited one does.
 void device::look_later() {
   if (config_.health_period <= 0_ps) return;
   event_queue& queue = event_queue::instance();
   queue.at(now() + config_.health_period, call<&device::look>(this));
   queue.disregard(1);
+  look_to_come_ = true;
 }
 
 // The thread is made at the first need.

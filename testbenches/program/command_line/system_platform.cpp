@@ -59,10 +59,22 @@ ps time_of(const std::string& which, const std::string& text) {
   }
 }
 
+// Turns a list of YAML, "[{at: 3 us, ...}, {...}]", into entries with semicolons between them.
+std::string entries_of(std::string_view text) {
+  std::string out;
+  bool inside = false;
+  for (const char c : text) {
+    if (c == '[' || c == ']' || (c == ',' && !inside && text.find('{') != std::string_view::npos)) continue;
+    if (c == '{' || c == '}') inside = c == '{';
+    out += c == '}' ? ';' : c == '{' ? ' ' : c;
+  }
+  return out;
+}
+
 // "at: 3 us, where: node0.pcie, what: poisoned_read; every: 1 ms, ..."
 std::vector<fault_order> read_faults(std::string_view text) {
   std::vector<fault_order> orders;
-  for (const std::string& entry : split(std::string(text), ';')) {
+  for (const std::string& entry : split(entries_of(text), ';')) {
     if (trimmed(entry).empty()) continue;
     const std::string which = fmt::format("faults, entry {}: ", orders.size() + 1);
     fault_order o;

@@ -207,6 +207,21 @@ TEST(connection_manager, a_program_that_ends_in_the_middle) {
   }
 }
 
+TEST(connection_manager, a_device_that_goes_is_told_once_to_each_identifier) {
+  world w;
+  const auto [active, passive] = w.connected();
+  w.m.remove_device(1);
+  w.m.remove_device(1);
+  const auto e = w.client.event();
+  EXPECT_EQ(e.event, number(happened::device_removed));
+  EXPECT_EQ(e.id, active);
+  EXPECT_EQ(w.client.pending, 0);
+  EXPECT_EQ(w.server.pending, 0);
+  w.client.destroy(active);
+  w.net.run();
+  EXPECT_EQ(w.server.event().event, number(happened::disconnected));
+}
+
 TEST(connection_manager, a_datagram_service_is_looked_up) {
   world w;
   w.listener(0, RDMA_PS_UDP);

@@ -299,6 +299,13 @@ int manager::establish(identifier& id) {
   return 0;
 }
 
+void manager::remove_device(std::uint32_t node) {
+  for (auto& [number, id] : identifiers_) {
+    if (id.source.node != node || std::exchange(id.device_removed, true)) continue;
+    tell(id, {happened::device_removed});
+  }
+}
+
 bool manager::take_event(file& f, rdma_ucm_event_resp& out) {
   if (f.events.empty()) return false;
   const event e = f.events.front();

@@ -41,6 +41,7 @@ enum class happened : std::uint32_t {
   rejected = 8,
   established = 9,
   disconnected = 10,
+  device_removed = 11,
   joined = 12,
 };
 
@@ -92,6 +93,7 @@ struct identifier {
   offer peers;
   std::uint8_t ack_timeout = 0;  // as in a QP; 0 = that of the route
   std::uint32_t events_reported = 0;
+  bool device_removed = false;
 
   [[nodiscard]] bool datagram() const { return state.has(id_mark::datagram); }
   [[nodiscard]] bool on_device() const { return source.node != any_node; }
@@ -129,6 +131,8 @@ class manager {
   int disconnect(identifier& id);
   int establish(identifier& id);  // the program has seen data arrive
   int join(identifier& id, std::uint64_t uid, const endpoint& to, std::uint32_t& number);
+  // Tells the programs of a node of the loss of their device, once for each identifier on the device.
+  void remove_device(std::uint32_t node);
   // Returns the multicast LID of a group; 0 = all are in use. A group without a member by RDMA CM keeps its LID from then on.
   std::uint16_t lid_of_group(const gid& group);
   // Ends a membership. ENOENT = no membership has the number.

@@ -141,7 +141,7 @@ HCASIM_PUBLIC int killpg(pid_t group, int signal) noexcept {
 HCASIM_PUBLIC int sigqueue(pid_t to, int signal, const sigval value) noexcept {
   return sent(to, signal, [=] { return HCASIM_REAL(sigqueue)(to, signal, value); });
 }
-HCASIM_PUBLIC int tgkill(pid_t process, pid_t thread, int signal) noexcept {
+HCASIM_PUBLIC int tgkill(pid_t process, pid_t thread, int signal) {
   return sent(process, signal, [=] { return ::syscall(SYS_tgkill, process, thread, signal); });
 }
 HCASIM_PUBLIC int pthread_kill(pthread_t to, int signal) noexcept {

@@ -298,10 +298,22 @@ void programs::stop(std::string why) {
   }
 }
 
+// A driver notices a failed device at its next look. Returns false if this has come to nothing.
+bool programs::await_looks() {
+  if (std::exchange(looked_at_, statistics_.requests.value()) == statistics_.requests.value()) return false;
+  bool any = false;
+  for (std::size_t i = 0; i < system_.nodes(); ++i) any = system_.at(i).device().await_look() || any;
+  return any;
+}
+
 bool programs::wait_outside() {
   constexpr int patience = 10000;  // ms
   if (waiting_.wait_outside(patience, now() + config_.time.out_of_band)) return true;
-  if (is_interrupted()) interrupt();
+  if (is_interrupted()) {
+    interrupt();
+  } else if (await_looks()) {
+    return true;
+  }
   const std::string who = who_sleeps();
   std::string said;
   for (const auto& f : families_) {

@@ -157,6 +157,7 @@ class programs final : public unit {
   static void note_poll(thread& t, std::uint32_t what, bool in_vain);
   void end_process(process& p);
   void end_family(family& f);
+  bool await_looks();
   void echo(family& f, bool all);
   void end_used_up(const std::system_error& why);
   [[nodiscard]] bool is_interrupted() const;
@@ -175,6 +176,7 @@ class programs final : public unit {
   client_statistics statistics_;
   level running_;
   std::uint64_t signals_ = 0;
+  std::uint64_t looked_at_ = UINT64_MAX;  // number of requests when drivers were last awaited to look at their devices
   std::uint64_t made_processes_ = 0;
   std::vector<std::unique_ptr<family>> families_;
   thread* last_answered_ = nullptr;

@@ -34,6 +34,7 @@ int open_device(caller& k, const channel::open_device&, channel::open_device::an
   context->queue_memory = &p.queues;
   o.tell = token_into(std::move(with[0]), p.sleeping);
   driver::of(context).async_notify = [&p, context] {
+    if (driver::of(context).lost) p.connections.remove_device(p.number);
     for (const auto& [name, each] : p.openings) {
       if (p.contexts.find(name) == context) each.tell();
     }
