@@ -70,6 +70,9 @@ void context_twins::play(meeting m, random_stream& r) {
       add(0, context_item::fetch, index_);
       add(later, context_item::drop, twin_);
       add(2 * later, context_item::fetch, index_);
+      // Its last holder gives it back in the cycle after the lookup of its drop, or a little later.
+      add(3 * later, context_item::fetch, index_, 20);
+      add(3 * later + hit + 20 - 2 - turn_ / meetings % 3, context_item::drop, index_);
       break;
     case meeting::on_its_way:
       add(0, context_item::fetch, index_);
@@ -222,6 +225,8 @@ void context_twins::meet_writes(meeting m, random_stream& r) {
   if (m == meeting::waits_for_a_buffer && !exact) {
     add(at + 4 + r.below(8), asks(), index_);
     add(at + 16 + r.below(2 * miss), context_item::fetch, index_);
+    // A read begins in nearly every cycle in which the waiting one may go.
+    for (std::uint64_t i = 0; i < 12; ++i) add(at + 28 + 2 * i, context_item::fetch, fresh(r, (index_ + 1 + i) & 63));
   }
 }
 
