@@ -152,6 +152,26 @@ TEST_F(traffic_description, the_walkers_bound_the_rate) {
   }
 }
 
+// Datagrams come as fast as their source sends, and the software of three receivers in one thread cannot keep up.
+TEST_F(traffic_description, datagrams_that_find_no_receive_are_told) {
+  file("    d: {from: clients, to: servers, pattern: incast, send: 1, size: 64 B, transport: ud, members: 3}\n");
+  ASSERT_EQ(run("t.yaml").status, 0);
+  EXPECT_LT(result()["figures"]["delivered"]["value"].get<double>(), 0.5);
+  ASSERT_EQ(run("t.yaml --set traffic.flows.d.rate=1e6 --set 'traffic.measure=200 us'").status, 0);
+  EXPECT_GT(result()["figures"]["delivered"]["value"].get<double>(), 0.99);
+  file("    w: {from: clients, to: servers, pattern: incast, write: 1}\n");
+  ASSERT_EQ(run("t.yaml").status, 0);
+  EXPECT_FALSE(result()["figures"].contains("delivered"));
+}
+
+TEST_F(traffic_description, objects_that_the_adapter_has_no_room_for_fail_the_run_with_their_knobs) {
+  file("    w: {from: clients, to: servers, pattern: incast, write: 1, qps: 4}\n");
+  const outcome o = run("t.yaml --set node*.driver.log_qps=3");
+  EXPECT_EQ(o.status, 1) << o.text;
+  EXPECT_NE(o.text.find("failed: the run was aborted: cannot make a QP: "), std::string::npos) << o.text;
+  EXPECT_NE(o.text.find("driver.log_qps"), std::string::npos) << o.text;
+}
+
 // A thread sleeps once for each event, and moderation makes the events fewer.
 TEST_F(traffic_description, a_thread_sleeps_once_for_each_event) {
   std::ofstream("t.yaml")

@@ -295,7 +295,9 @@ void engine::connect_target(std::size_t flow, process_context& p, std::size_t nu
   for (ibv_qp* const member : x.members) {
     if (member != x.target_qp) p.must_connect(member, x.source, q);
     const int error = ibv_attach_mcast(p.c, member, &group.grh.dgid, group.dlid);
-    if (error != 0) throw std::runtime_error(fmt::format("a multicast group takes no member: {}", std::strerror(error)));
+    if (error != 0)
+      throw std::runtime_error(fmt::format("a multicast group takes no member: {}; groups take numbers of QPs (driver.log_qps)",
+                                           std::strerror(error)));
   }
 }
 

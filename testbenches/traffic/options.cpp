@@ -1,5 +1,7 @@
 #include "testbenches/traffic/options.h"
 
+#include "firmware/abi/context.h"
+
 namespace hcasim::traffic {
 
 void flow_options::knobs(knob_visitor& k) {
@@ -64,7 +66,7 @@ void flow_options::target_knobs(knob_visitor& k) {
   k.choice("cqs", cqs, {"shared", "own"}, "one completion queue for the QPs of a thread, or one for each");
   k.flag("shared_receives", shared_receives, "the QPs of a target take receives from shared queues");
   k.count("srqs", srqs, 1, 4096, "shared queues of a target: its QPs are dealt out in turn, and the messages of XRC");
-  k.count("members", members, 0, 256,
+  k.count("members", members, 0, HCA_GROUP_MEMBERS,
           "UD: each QP sends to a multicast group of its own with so many QPs of the target; 0: to one QP");
   k.count("regions", regions, 1, 1 << 20, "registered regions of each target");
   k.bytes("region", region, 8, 0x1p40, "bytes of each region");

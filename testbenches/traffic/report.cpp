@@ -1,5 +1,7 @@
 #include "testbenches/traffic/report.h"
 
+#include <algorithm>
+#include <optional>
 #include <ostream>
 
 #include <fmt/format.h>
@@ -199,6 +201,20 @@ whole sum_of(const measured_traffic& m) {
   return w;
 }
 
+// Returns the share of the datagrams that found a receive; none = there is no flow of datagrams.
+std::optional<double> delivered(const measured_traffic& m) {
+  double sent = 0;
+  double received = 0;
+  for (std::size_t i = 0; i < m.records.size(); ++i) {
+    const flow_options& o = m.planned.flows[i].options;
+    if (o.service != transport::ud) continue;
+    sent += static_cast<double>(m.records[i].messages() * std::max(o.members, 1U));
+    received += static_cast<double>(m.records[i].receives());
+  }
+  if (sent == 0) return std::nullopt;
+  return std::min(received / sent, 1.0);
+}
+
 }  // namespace
 
 void report(const measured_traffic& m, result& to) {
@@ -217,6 +233,9 @@ void report(const measured_traffic& m, result& to) {
   to.figure("fairness", jain_index(w.pairs), "1", "Jain's index over the pairs of hosts; 1: all carry the same");
   to.figure("overlap", overlap(w.phases, m.begin, m.end), "1",
             "share of the measured time in which all flows of a phase were active");
+  if (const auto share = delivered(m))
+    to.figure("delivered", *share, "1",
+              "share of the datagrams that found a receive at each of their QPs; the others are lost");
   report_flows(m, to);
   report_latencies(m, to);
   report_hosts(m, to);

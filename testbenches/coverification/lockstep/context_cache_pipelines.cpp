@@ -90,10 +90,10 @@ void context_pipelines::warm_up(item_stream& s) {
 
 void context_pipelines::go_on(item_stream& s) {
   to_ = &s;
-  void (context_pipelines::*const all[])() = {&context_pipelines::run_of_hits,     &context_pipelines::uses,
-                                              &context_pipelines::requests_of_one, &context_pipelines::full_set,
-                                              &context_pipelines::evictions,       &context_pipelines::drops};
-  (this->*all[r_.below(std::size(all))])();
+  void (context_pipelines::*const patterns[])() = {&context_pipelines::run_of_hits,     &context_pipelines::uses,
+                                                   &context_pipelines::requests_of_one, &context_pipelines::full_set,
+                                                   &context_pipelines::evictions,       &context_pipelines::drops};
+  (this->*patterns[r_.below(std::size(patterns))])();
   begin();
   for (unsigned pairs = 0; with_twins_ && pairs < 3; ++pairs) pair_of_twins();
 }

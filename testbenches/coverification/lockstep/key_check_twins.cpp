@@ -408,7 +408,7 @@ void key_twins::next_of_indices(std::deque<item>& to, random_stream& r) {
   };
   if (!both) {
     // A context that comes at once comes three cycles after its offer.
-    for (const std::uint64_t cycles : {2, 1, 3, 2}) {
+    for (const std::uint64_t cycles : {2U, 1U, 3U, 2U}) {
       add(a, key_item::check, 30, 5);
       add(b, key_item::drain, cycles, 0);
     }

@@ -62,7 +62,8 @@ void run_listening(testbench& bench, run_context& context, std::vector<std::stri
     throw input_error(cause(e));
   } catch (const sc_core::sc_report& e) {
     if (is_out_of_memory(e)) throw input_error(std::string(out_of_memory));
-    const bool own = std::string_view(e.get_msg_type()).starts_with("hcasim");
+    const std::string_view type = e.get_msg_type();
+    const bool own = type.starts_with("hcasim") || type == "uncaught exception";  // of a thread of software
     context.fail("the run was aborted: " + (own ? std::string(e.get_msg()) : text_of(e)));
   } catch (const std::exception& e) {
     if (is_out_of_memory(e)) throw input_error(std::string(out_of_memory));

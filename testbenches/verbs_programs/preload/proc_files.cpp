@@ -59,7 +59,7 @@ class content {
     va_start(list, how);
     const int n = std::vsnprintf(text, sizeof text, how, list);
     va_end(list);
-    if (n > 0) at_ += ::syscall(SYS_pwrite64, file_, text, std::min<std::size_t>(n, sizeof text - 1), at_);
+    if (n > 0) at_ += ::syscall(SYS_pwrite64, file_, text, std::min(static_cast<std::size_t>(n), sizeof text - 1), at_);
   }
   ~content() { ::syscall(SYS_ftruncate, file_, at_); }
   content(const content&) = delete;
