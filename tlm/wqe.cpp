@@ -6,19 +6,19 @@
 namespace hcasim {
 namespace {
 
-constexpr unsigned known_flags =
-    HCA_WQE_SIGNALED | HCA_WQE_FENCE | HCA_WQE_SOLICITED | HCA_WQE_INLINE | HCA_WQE_DATAGRAM | HCA_WQE_GLOBAL | HCA_WQE_XRC;
+constexpr unsigned known_flags = HCA_WQE_SIGNALED | HCA_WQE_FENCE | HCA_WQE_SOLICITED | HCA_WQE_INLINE | HCA_WQE_DATAGRAM |
+                                 HCA_WQE_GLOBAL | HCA_WQE_XRC | HCA_WQE_WIDE;
 
-// Calls `use(chunk)` for each inline chunk; false = the chunks leave the WQE. `base` is the WQE's first byte.
+// Calls `use(chunk)` for each inline chunk; false = the chunks leave the WQE. `wide`: a chunk may cross blocks.
 template <class F>
-bool for_each_chunk(std::span<const std::byte> wqe, std::size_t at, F use) {
+bool for_each_chunk(std::span<const std::byte> wqe, std::size_t at, bool wide, F use) {
   while (at + HCA_INLINE_HEADER <= wqe.size()) {
     std::uint32_t length = 0;
     std::memcpy(&length, wqe.data() + at, sizeof length);
     if (length == 0) return true;
     at += HCA_INLINE_HEADER;
-    const std::size_t block_end = (at / HCA_WQE_BLOCK + 1) * HCA_WQE_BLOCK;
-    if (at % HCA_WQE_BLOCK == 0 || length > block_end - at) return false;
+    const std::size_t end = wide ? wqe.size() : (at / HCA_WQE_BLOCK + 1) * HCA_WQE_BLOCK;
+    if (at % HCA_WQE_BLOCK == 0 || length > end - at) return false;
     use(wqe.subspan(at, length));
     at = (at + length + HCA_INLINE_HEADER - 1) / HCA_INLINE_HEADER * HCA_INLINE_HEADER;
   }
@@ -50,7 +50,12 @@ wqe_fault parse_wqe(std::span<const std::byte> bytes, wqe_view& out) {
       return wqe_fault::reserved;
     }
     if (out.datagram.flow >> 28 != 0) return wqe_fault::reserved;
-  } else if (c.flags & HCA_WQE_GLOBAL) {
+    if (c.flags & HCA_WQE_WIDE) {
+      for (; at < HCA_WQE_BLOCK; ++at) {
+        if (wqe[at] != std::byte{0}) return wqe_fault::reserved;
+      }
+    }
+  } else if (c.flags & (HCA_WQE_GLOBAL | HCA_WQE_WIDE)) {
     return wqe_fault::reserved;
   }
   if (out.is_xrc()) {
@@ -73,7 +78,7 @@ wqe_fault parse_wqe(std::span<const std::byte> bytes, wqe_view& out) {
   if (c.flags & HCA_WQE_INLINE) {
     if (c.segments != 0 || out.fetches()) return wqe_fault::inline_data;
     out.inline_area = wqe.subspan(at);
-    if (!for_each_chunk(wqe, at, [&out](std::span<const std::byte> chunk) { out.length += chunk.size(); })) {
+    if (!for_each_chunk(wqe, at, out.is_wide(), [&out](std::span<const std::byte> chunk) { out.length += chunk.size(); })) {
       return wqe_fault::inline_data;
     }
     return wqe_fault::none;
@@ -92,7 +97,7 @@ void copy_inline(const wqe_view& w, std::uint64_t offset, std::span<std::byte> t
   const std::size_t at = size - w.inline_area.size();
   const std::span<const std::byte> wqe(w.inline_area.data() - at, size);
   std::uint64_t skip = offset;
-  for_each_chunk(wqe, at, [&](std::span<const std::byte> chunk) {
+  for_each_chunk(wqe, at, w.is_wide(), [&](std::span<const std::byte> chunk) {
     if (skip >= chunk.size()) {
       skip -= chunk.size();
       return;

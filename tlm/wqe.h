@@ -26,6 +26,7 @@ struct wqe_view {
   [[nodiscard]] bool has_remote() const { return control.opcode >= HCA_WQE_WRITE && control.opcode <= HCA_WQE_FETCH_ADD; }
   [[nodiscard]] bool is_atomic() const { return control.opcode == HCA_WQE_COMPARE_SWAP || control.opcode == HCA_WQE_FETCH_ADD; }
   [[nodiscard]] bool is_datagram() const { return (control.flags & HCA_WQE_DATAGRAM) != 0; }
+  [[nodiscard]] bool is_wide() const { return (control.flags & HCA_WQE_WIDE) != 0; }
   [[nodiscard]] bool is_xrc() const { return (control.flags & HCA_WQE_XRC) != 0; }
   [[nodiscard]] bool is_read() const { return control.opcode == HCA_WQE_READ; }
   // Returns whether nothing of the WQE goes to the port: NOP, and work already executed by the send queue.

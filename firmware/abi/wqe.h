@@ -34,6 +34,7 @@ enum hca_wqe_flags {
   HCA_WQE_DATAGRAM = 1 << 4, /* a struct hca_wqe_datagram follows the control segment; on UD always, elsewhere never */
   HCA_WQE_GLOBAL = 1 << 5,   /* with a GRH: its destination, a struct hca_gid, follows the datagram segment */
   HCA_WQE_XRC = 1 << 6,      /* a struct hca_wqe_xrc follows the control segment; on XRC always, elsewhere never */
+  HCA_WQE_WIDE = 1 << 7,     /* with DATAGRAM: zeros fill the first block behind the address, and inline data is one chunk */
 };
 
 struct hca_wqe_control {
@@ -112,7 +113,7 @@ struct hca_wqe_data {
 HCA_LAYOUT(struct hca_wqe_data, 16);
 
 /* Inline data: chunks of {uint32_t length; bytes}, none crossing a 64 B block. A chunk header starts each block with inline
- * bytes. A header of 0 ends the list before the WQE does. */
+ * bytes. A header of 0 ends the list before the WQE does. With HCA_WQE_WIDE one chunk crosses blocks. */
 
 /* The first bytes of a UD receive: the GRH of the packet. Messages without one leave them as they are. */
 enum { HCA_GRH_BYTES = 40 };

@@ -152,6 +152,22 @@ TEST_F(traffic_description, the_walkers_bound_the_rate) {
   }
 }
 
+// WRITEs in lines of write-combining stores fill the link into the adapter. Without a limit on the way, threads run ahead of
+// it, and the data of a DMA read waits behind all their lines.
+TEST_F(traffic_description, cores_stall_when_their_combining_buffers_are_full) {
+  file(
+      "    w: {from: clients, to: servers, pattern: incast, write: 1, size: 200 B, inline: true, qps: 14, threads: 14, window: "
+      "64, "
+      "batch: 1, transport: uc}\n");
+  const auto read_time = [](const std::string& more) {
+    const outcome o =
+        run("t.yaml --set 'traffic.warm_up=0 us' --set 'traffic.measure=200 us' --set node*.pcie.lanes=4 " + more);
+    EXPECT_EQ(o.status, 0) << o.text;
+    return result()["statistics"]["system.node0.pcie"]["device0_read_time"]["max"].get<double>();
+  };
+  EXPECT_GT(read_time(""), 3 * read_time("--set node*.host.combining_buffers=10"));
+}
+
 // Datagrams come as fast as their source sends, and the software of three receivers in one thread cannot keep up.
 TEST_F(traffic_description, datagrams_that_find_no_receive_are_told) {
   file("    d: {from: clients, to: servers, pattern: incast, send: 1, size: 64 B, transport: ud, members: 3}\n");

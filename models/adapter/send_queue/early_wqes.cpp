@@ -1,4 +1,4 @@
-// WQEs that come by BlueFlame while older ones of their QP are fetched.
+// WQEs that come by BlueFlame while older ones of their QP are fetched, or while the QP's context is read for the first time.
 #include "models/adapter/send_queue/send_queue.h"
 
 namespace hcasim {
@@ -7,8 +7,7 @@ namespace hcasim {
 bool send_queue::keep_early(scheduled_qp& q, const doorbell_ring& b) {
   const std::uint32_t blocks = b.blueflame_bytes / HCA_WQE_BLOCK;
   const bool follows = static_cast<std::uint16_t>(q.pi + blocks) == static_cast<std::uint16_t>(b.value);
-  if (blocks == 0 || !follows || q.state.life != scheduled_qp_life::known || q.state.has(scheduled_qp_mark::paused))
-    return false;
+  if (blocks == 0 || !follows || q.state.has(scheduled_qp_mark::paused)) return false;
   if (early_blocks_ + blocks + config_.fetch_batch > cache_.total()) return false;
   make_room(blocks);
   if (!cache_.try_take(blocks)) return false;
@@ -26,7 +25,7 @@ void send_queue::take_early(scheduled_qp& q) {
     cached_wqe& w = *q.early.pop();
     early_blocks_ -= w.blocks;
     q.ci = static_cast<std::uint16_t>(q.ci + w.blocks);
-    q.fetched.push(&w);
+    enqueue(q, w);
   }
 }
 

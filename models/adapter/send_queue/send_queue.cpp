@@ -24,7 +24,8 @@ send_queue::send_queue(const sc_core::sc_module_name& name, const send_queue_con
   stats_.add("doorbells", "1", "SQ doorbells that told of new work", doorbells_);
   stats_.add("wqes", "1", "WQEs handed to the requester", wqes_);
   stats_.add("blueflame", "1", "WQEs taken from BlueFlame, without a fetch", blueflame_);
-  stats_.add("early", "1", "WQEs taken from BlueFlame while older ones of their QP were fetched", early_);
+  stats_.add("early", "1", "WQEs taken from BlueFlame while older ones of their QP were fetched, or its context was read",
+             early_);
   stats_.add("evicted", "1", "outstanding WQEs that made room in the cache", evicted_);
   stats_.add("refetched", "1", "WQEs fetched again for a response", refetched_);
   stats_.add("fetches", "1", "DMA reads of WQEs", fetches_);
@@ -63,7 +64,10 @@ tlm::tlm_sync_enum send_queue::on_doorbell(doorbell_ring& b, tlm::tlm_phase, ps&
   if (b.operation != 0) q.operation = b.operation;
   if (q.pi == q.ci && q.fetched.empty()) q.moved = t;
   if (take_blueflame(q, b, t)) return tlm::TLM_COMPLETED;
-  if (config_.early_blueflame && keep_early(q, b)) return tlm::TLM_COMPLETED;
+  if (config_.early_blueflame && keep_early(q, b)) {
+    if (q.state.life == scheduled_qp_life::unread) schedule(q, t);
+    return tlm::TLM_COMPLETED;
+  }
   q.pi = told;
   if (may_fetch(q.state)) schedule(q, t);
   return tlm::TLM_COMPLETED;
@@ -241,7 +245,7 @@ void send_queue::give_up(scheduled_qp& q) {
 }
 
 void send_queue::accept(scheduled_qp& q, const std::byte* bytes, std::uint32_t blocks) {
-  q.fetched.push(&make(q, q.ci, bytes, blocks));
+  enqueue(q, make(q, q.ci, bytes, blocks));
   q.ci = static_cast<std::uint16_t>(q.ci + blocks);
 }
 
@@ -258,11 +262,19 @@ cached_wqe& send_queue::make(scheduled_qp& q, std::uint16_t index, const std::by
   w.listed = false;
   std::memcpy(w.bytes.data(), bytes, std::size_t{blocks} * HCA_WQE_BLOCK);
   const hca_wqe_control& c = w.control();
-  if (c.blocks != blocks || c.index != index || c.qpn != q.qpn || (fetches(c.opcode) && q.read_limit == 0)) {
-    ++bad_wqes_;
-    w.status = HCA_WC_LOC_QP_OP_ERR;
-  }
+  if (c.blocks != blocks || c.index != index || c.qpn != q.qpn) fail(w);
   return w;
+}
+
+void send_queue::fail(cached_wqe& w) {
+  ++bad_wqes_;
+  w.status = HCA_WC_LOC_QP_OP_ERR;
+}
+
+// Lets a WQE wait for its issue. The context, which is known now, says whether the QP may read.
+void send_queue::enqueue(scheduled_qp& q, cached_wqe& w) {
+  if (w.status == HCA_WC_SUCCESS && fetches(w.control().opcode) && q.read_limit == 0) fail(w);
+  q.fetched.push(&w);
 }
 
 void send_queue::issue(scheduled_qp& q, ps t) {

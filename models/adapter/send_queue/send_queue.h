@@ -85,6 +85,8 @@ class send_queue : public unit {
   task<bool> read_blocks(scheduled_qp& q, const hca_buffer& sq, std::uint16_t index, std::uint32_t blocks, std::byte* to,
                          ps& t);
   cached_wqe& make(scheduled_qp& q, std::uint16_t index, const std::byte* bytes, std::uint32_t blocks);
+  void fail(cached_wqe& w);
+  void enqueue(scheduled_qp& q, cached_wqe& w);
   void accept(scheduled_qp& q, const std::byte* bytes, std::uint32_t blocks);
   void issue(scheduled_qp& q, ps t);
   void note_cache();
@@ -94,7 +96,7 @@ class send_queue : public unit {
   bool stop(scheduled_qp& q, send_queue_control& c);
   void check_stopped(scheduled_qp& q);
 
-  // Keeps WQEs that came by BlueFlame until the older ones are here (early_wqes.cpp).
+  // Keeps WQEs that came by BlueFlame until the context and the older ones are here (early_wqes.cpp).
   bool keep_early(scheduled_qp& q, const doorbell_ring& b);
   void take_early(scheduled_qp& q);
   void drop_early(scheduled_qp& q);

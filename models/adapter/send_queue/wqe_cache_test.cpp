@@ -114,6 +114,30 @@ TEST(wqe_cache, blueflame_behind_a_fetch_needs_none) {
   EXPECT_EQ(b.count("early"), 2U);
 }
 
+// The first turn of a QP reads its context. No WQE that has come by BlueFlame meanwhile is fetched.
+TEST(wqe_cache, blueflame_waits_for_the_first_context) {
+  wqe_bench b(early());
+  b.qpc.inline_answers = false;
+  b.qpc.latency = 300_ns;
+  for (std::uint16_t i = 0; i < 5; ++i) b.post(HCA_WQE_WRITE, i, true, 10_ns + ps(20'000 * i));
+  testing::run_for(5_us);
+  EXPECT_EQ(b.begun(), (std::vector<std::uint16_t>{0, 1, 2, 3, 4}));
+  EXPECT_TRUE(b.dma.requests.empty());
+  EXPECT_EQ(b.count("early"), 5U);
+}
+
+// A READ is judged when its QP's context is there.
+TEST(wqe_cache, an_early_read_is_judged_by_the_context) {
+  wqe_bench b(early());
+  b.qpc.inline_answers = false;
+  b.qpc.latency = 300_ns;
+  b.post(HCA_WQE_READ, 0, true, 10_ns);
+  testing::run_for(5_us);
+  ASSERT_EQ(b.work.requests.size(), 1U);
+  EXPECT_EQ(b.work.requests[0].first->status, HCA_WC_SUCCESS);
+  EXPECT_EQ(b.count("bad_wqes"), 0U);
+}
+
 // A plain doorbell between two of BlueFlame: its WQE is fetched between them.
 TEST(wqe_cache, early_wqes_keep_their_places) {
   wqe_bench b(early());

@@ -55,6 +55,7 @@ struct driver_config {
   failed_rereg_policy failed_rereg = failed_rereg_policy::revoke;
   rereg_key_policy rereg_key = rereg_key_policy::keep;
   null_region_use null_mr = null_region_use::remote;
+  bool wide_datagrams = false;
   bool reserved_lkey = false;
   bool rkey_zero_without_remote_rights = false;
   x_space_policy x_policy = x_space_policy::extend;
@@ -106,6 +107,8 @@ struct driver_config {
     k.choice("failed_rereg", failed_rereg, {"revoke", "keep"}, "the key after a failed re-register");
     k.choice("rereg_key", rereg_key, {"keep", "renew"}, "the key after a re-register: the region's own, or a new one");
     k.choice("null_mr", null_mr, {"none", "local", "remote"}, "null regions: not there, for local use, for peers as well");
+    k.flag("wide_datagrams", wide_datagrams,
+           "the address of a datagram fills its WQE's first 64 B, and inline data is one chunk: 68 B before the data");
     k.flag("reserved_lkey", reserved_lkey, "an L_Key for physical memory that only privileged QPs may use");
     k.flag("rkey_zero_without_remote_rights", rkey_zero_without_remote_rights,
            "a region that no peer may use shows R_Key 0; otherwise its key");

@@ -68,10 +68,10 @@ bool transport_of(ibv_qp_type type, hca_transport& out) {
   return false;
 }
 
-addressing longest_address(hca_transport transport) {
-  switch (transport) {
+addressing longest_address(const send_limits& limits) {
+  switch (limits.transport) {
     case HCA_TRANSPORT_UD:
-      return addressing::global_datagram;
+      return limits.wide_datagrams ? addressing::wide_datagram : addressing::global_datagram;
     case HCA_TRANSPORT_XRC_INI:
       return addressing::xrc;
     default:
@@ -94,7 +94,7 @@ int size_queues(cpu& c, process& p, queue_pair& qp, ibv_qp_cap& cap) {
   const std::uint32_t sges = std::max(cap.max_send_sge, 1U);
   const bool reliable = hca_transport_reliable(qp.limits.transport) != 0;
   const bool datagram = qp.limits.transport == HCA_TRANSPORT_UD;
-  const addressing to = longest_address(qp.limits.transport);
+  const addressing to = longest_address(qp.limits);
   const unsigned header = header_bytes(reliable ? HCA_WQE_COMPARE_SWAP : datagram ? HCA_WQE_SEND : HCA_WQE_WRITE, to);
   const unsigned inline_header = header_bytes(datagram ? HCA_WQE_SEND : HCA_WQE_WRITE, to);
   const unsigned longest = std::max({blocks_with_segments(header, 1), blocks_with_segments(inline_header, sges),
@@ -213,6 +213,7 @@ ibv_qp* create(cpu& c, ibv_context* context, ibv_pd* domain, ibv_xrcd* xrcd, ibv
   qp->state = IBV_QPS_RESET;
   qp->signal_all = attr->sq_sig_all != 0;
   qp->privileged = qp->limits.privileged = (attr->create_flags & HCAX_QP_PRIVILEGED) != 0;
+  qp->limits.wide_datagrams = p.device->config().wide_datagrams;
   qp->cap = attr->cap;
   if (target) {
     qp->xrcd = static_cast<xrc_opening*>(xrcd);

@@ -122,7 +122,7 @@ int ibv_post_recv(cpu& c, ibv_qp* handle, ibv_recv_wr* wr, ibv_recv_wr** bad_wr)
     *bad_wr = wr;
     return EIO;
   }
-  const unsigned capacity = 1U << (qp.rq_stride_shift - 4);
+  const unsigned capacity = qp.rq_ids.empty() ? 0 : 1U << (qp.rq_stride_shift - 4);
   std::array<hca_wqe_data, HCA_WQE_BLOCK * HCA_WQE_MAX_BLOCKS / sizeof(hca_wqe_data)> segments;
   unsigned posted = 0;
   int error = 0;

@@ -63,14 +63,19 @@ hca_wqe_fast_reg fast_reg_segment(const ibv_send_wr& wr) {
   return f;
 }
 
+bool is_datagram(addressing to) {
+  return to == addressing::datagram || to == addressing::global_datagram || to == addressing::wide_datagram;
+}
+
 bool copy_inline(const ibv_send_wr& wr, std::size_t at, const virtual_memory& memory, wqe_buffer& out) {
-  std::size_t header = at;  // of the open chunk
+  const bool wide = at == HCA_WQE_BLOCK;  // one chunk
+  std::size_t header = at;                // of the open chunk
   std::uint32_t filled = 0;
   for (int i = 0; i < wr.num_sge; ++i) {
     ibv_sge sge = wr.sg_list[i];
     while (sge.length > 0) {
       const std::size_t data = header + HCA_INLINE_HEADER + filled;
-      const std::size_t room = HCA_WQE_BLOCK - (data % HCA_WQE_BLOCK);
+      const std::size_t room = wide ? out.size() - data : HCA_WQE_BLOCK - (data % HCA_WQE_BLOCK);
       const auto n = static_cast<std::uint32_t>(std::min<std::size_t>(room, sge.length));
       if (!memory.read(sge.addr, std::span(out).subspan(data, n))) return false;
       sge.addr += n;
@@ -140,8 +145,9 @@ ibv_wc_opcode completion_opcode(hca_wqe_opcode opcode) {
 }
 
 unsigned header_bytes(hca_wqe_opcode opcode, addressing to) {
+  if (to == addressing::wide_datagram) return HCA_WQE_BLOCK;
   unsigned n = sizeof(hca_wqe_control);
-  if (to == addressing::datagram || to == addressing::global_datagram) n += sizeof(hca_wqe_datagram);
+  if (is_datagram(to)) n += sizeof(hca_wqe_datagram);
   if (to == addressing::global_datagram) n += sizeof(hca_gid);
   if (to == addressing::xrc) n += sizeof(hca_wqe_xrc);
   if (has_remote(opcode)) n += sizeof(hca_wqe_remote);
@@ -154,11 +160,13 @@ unsigned blocks_with_segments(unsigned header, unsigned segments) {
 }
 
 unsigned blocks_with_inline(unsigned header, std::uint64_t bytes) {
-  const std::uint64_t first = HCA_WQE_BLOCK - header - HCA_INLINE_HEADER;  // headers before inline data are shorter
+  if (header == HCA_WQE_BLOCK) return 1 + static_cast<unsigned>(ceil_div(HCA_INLINE_HEADER + bytes, HCA_WQE_BLOCK));
+  const std::uint64_t first = HCA_WQE_BLOCK - header - HCA_INLINE_HEADER;  // other headers before inline data are shorter
   return bytes <= first ? 1 : static_cast<unsigned>(1 + ceil_div(bytes - first, chunk_limit));
 }
 
 std::uint32_t inline_capacity(unsigned header, unsigned blocks) {
+  if (header == HCA_WQE_BLOCK) return blocks == 1 ? 0 : (blocks - 1) * HCA_WQE_BLOCK - HCA_INLINE_HEADER;
   return HCA_WQE_BLOCK - header - HCA_INLINE_HEADER + (blocks - 1) * chunk_limit;
 }
 
@@ -184,7 +192,7 @@ send_shape shape_of(const ibv_send_wr& wr, const send_limits& limits, ibv_mw_typ
   if (limits.transport == HCA_TRANSPORT_UD) {
     if (has_remote(s.opcode) || !wr.wr.ud.ah) return {EINVAL};
     const bool global = static_cast<const address_handle&>(*wr.wr.ud.ah).attr.is_global != 0;
-    s.to = global ? addressing::global_datagram : addressing::datagram;
+    s.to = limits.wide_datagrams ? addressing::wide_datagram : global ? addressing::global_datagram : addressing::datagram;
   } else if (limits.transport == HCA_TRANSPORT_XRC_INI) {
     if (wr.qp_type.xrc.remote_srqn > HCA_QPN_ANY) return {EINVAL};
     s.to = addressing::xrc;
@@ -218,8 +226,10 @@ bool build_send(const ibv_send_wr& wr, const send_shape& shape, std::uint32_t qp
   if (wr.send_flags & IBV_SEND_FENCE) control.flags |= HCA_WQE_FENCE;
   if (wr.send_flags & IBV_SEND_SOLICITED) control.flags |= HCA_WQE_SOLICITED;
   if (inlined) control.flags |= HCA_WQE_INLINE;
-  if (shape.to == addressing::datagram) control.flags |= HCA_WQE_DATAGRAM;
-  if (shape.to == addressing::global_datagram) control.flags |= HCA_WQE_DATAGRAM | HCA_WQE_GLOBAL;
+  const bool datagram = is_datagram(shape.to);
+  if (datagram) control.flags |= HCA_WQE_DATAGRAM;
+  if (datagram && static_cast<const address_handle&>(*wr.wr.ud.ah).attr.is_global) control.flags |= HCA_WQE_GLOBAL;
+  if (shape.to == addressing::wide_datagram) control.flags |= HCA_WQE_WIDE;
   if (shape.to == addressing::xrc) control.flags |= HCA_WQE_XRC;
   control.blocks = HCA_U8(shape.blocks);
   control.segments = inlined ? HCA_U8(0) : HCA_U8(static_cast<unsigned>(wr.num_sge));
@@ -230,15 +240,15 @@ bool build_send(const ibv_send_wr& wr, const send_shape& shape, std::uint32_t qp
   put(out, 0, control);
 
   std::size_t at = sizeof control;
-  if (shape.to == addressing::datagram || shape.to == addressing::global_datagram) {
+  if (datagram) {
     const ibv_ah_attr& to = static_cast<const address_handle&>(*wr.wr.ud.ah).attr;
-    hca_wqe_datagram datagram{wr.wr.ud.remote_qpn, wr.wr.ud.remote_qkey, to.dlid, to.sl, 0, 0};
+    hca_wqe_datagram address{wr.wr.ud.remote_qpn, wr.wr.ud.remote_qkey, to.dlid, to.sl, 0, 0};
     if (to.is_global) {
-      datagram.hop_limit = to.grh.hop_limit;
-      datagram.flow = flow_of(to.grh);
-      put(out, at + sizeof datagram, to.grh.dgid);
+      address.hop_limit = to.grh.hop_limit;
+      address.flow = flow_of(to.grh);
+      put(out, at + sizeof address, to.grh.dgid);
     }
-    put(out, at, datagram);
+    put(out, at, address);
   } else if (shape.to == addressing::xrc) {
     put(out, at, hca_wqe_xrc{wr.qp_type.xrc.remote_srqn, {}});
     at += sizeof(hca_wqe_xrc);

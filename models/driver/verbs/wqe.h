@@ -18,6 +18,7 @@ struct send_limits {
   std::uint32_t max_sge = 1;
   std::uint32_t max_inline = 0;
   bool privileged = false;
+  bool wide_datagrams = false;  // HCA_WQE_WIDE
 };
 
 using wqe_buffer = std::array<std::byte, HCA_WQE_BLOCK * HCA_WQE_MAX_BLOCKS>;
@@ -27,9 +28,10 @@ hca_wqe_opcode wqe_opcode(verbs::ibv_wr_opcode opcode);
 verbs::ibv_wc_opcode completion_opcode(hca_wqe_opcode opcode);
 
 // Bytes in front of the data segments or the inline data.
-enum class addressing : std::uint8_t { connected, datagram, global_datagram, xrc };
+enum class addressing : std::uint8_t { connected, datagram, global_datagram, wide_datagram, xrc };
 unsigned header_bytes(hca_wqe_opcode opcode, addressing to = addressing::connected);
 unsigned blocks_with_segments(unsigned header, unsigned segments);
+// Returns the blocks with inline data, which is one chunk behind a header of a whole block.
 unsigned blocks_with_inline(unsigned header, std::uint64_t bytes);
 // Returns the most inline bytes that fit into so many blocks.
 std::uint32_t inline_capacity(unsigned header, unsigned blocks);

@@ -66,6 +66,48 @@ TEST(Wqe, InlineLengthsInBlocks) {
   EXPECT_EQ(inline_capacity(16, 2), 104U);
 }
 
+// 64 B of addresses, 4 B of the one chunk's header, then the data.
+TEST(Wqe, WideDatagrams) {
+  source s;
+  address_handle ah;
+  ah.attr = {7, 0, 1};
+  for (const auto& [bytes, n] : {std::pair{0U, 2U}, {60U, 2U}, {61U, 3U}, {124U, 3U}, {125U, 4U}, {188U, 4U}, {189U, 5U}}) {
+    EXPECT_EQ(blocks_with_inline(header_bytes(HCA_WQE_SEND, addressing::wide_datagram), bytes), n) << bytes;
+  }
+  EXPECT_EQ(inline_capacity(HCA_WQE_BLOCK, 1), 0U);
+  EXPECT_EQ(inline_capacity(HCA_WQE_BLOCK, 3), 124U);
+  send_limits wide = limits;
+  wide.transport = HCA_TRANSPORT_UD;
+  wide.wide_datagrams = true;
+  for (const bool global : {false, true}) {
+    ah.attr.is_global = global ? 1 : 0;
+    ah.attr.grh.hop_limit = global ? 9 : 0;
+    ah.attr.grh.dgid.raw[3] = global ? 0x33 : 0;
+    ibv_sge sge{s.at, 100, 0};
+    ibv_send_wr wr = request(IBV_WR_SEND, &sge, 1, IBV_SEND_INLINE);
+    wr.wr.ud = {&ah, 0x55, 0x66};
+    const send_shape shape = shape_of(wr, wide);
+    ASSERT_EQ(shape.error, 0);
+    ASSERT_EQ(shape.blocks, 3U);
+    wqe_buffer out;
+    out.fill(std::byte{0xee});
+    ASSERT_TRUE(build_send(wr, shape, 0x1234, 0, false, s.memory, out));
+    wqe_view seen;
+    ASSERT_EQ(parse_wqe(out, seen), wqe_fault::none);
+    EXPECT_EQ(seen.length, 100U);
+    EXPECT_EQ(seen.datagram.qpn, 0x55U);
+    EXPECT_EQ(seen.gid != nullptr, global);
+    std::array<std::byte, 100> copied{};
+    copy_inline(seen, 0, copied);
+    for (std::size_t i = 0; i < copied.size(); ++i) EXPECT_EQ(copied[i], source::value(i));
+    std::array<std::byte, 7> tail{};
+    copy_inline(seen, 93, tail);
+    for (std::size_t i = 0; i < tail.size(); ++i) EXPECT_EQ(tail[i], source::value(93 + i));
+    out[63] = std::byte{1};
+    EXPECT_EQ(parse_wqe(out, seen), wqe_fault::reserved) << "behind the address all is zero";
+  }
+}
+
 TEST(Wqe, WriteWithSegments) {
   source s;
   ibv_sge sges[3] = {{0x1111, 10, 0xa1}, {0x2222, 0, 0xdead}, {0x3333, 30, 0xa3}};

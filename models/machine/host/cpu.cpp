@@ -21,6 +21,14 @@ ps deadline_after(ps t, ps timeout) {
 
 }  // namespace
 
+cpu::cpu(host& h) : host_(h), alarm_(call<&cpu::on_alarm>(this)) {
+  if (const std::uint32_t limit = h.config_.combining_buffers) buffers_ = std::make_shared<combining_buffers>(limit);
+}
+
+cpu::~cpu() {
+  if (buffers_) buffers_->await(nullptr);
+}
+
 void cpu::sync() {
   if (ahead_ <= 0_ps) return;
   const sc_core::sc_time t = to_sc(ahead_);
@@ -59,18 +67,35 @@ void cpu::store(std::uint64_t physical, std::span<const std::byte> from) {
 
 void cpu::mmio_write(std::uint64_t address, std::span<const std::byte> from, std::uint64_t operation) {
   spend(host_.config_.mmio_write_cost);
-  host::mmio_access& a = host_.new_access(tlm::TLM_WRITE_COMMAND, address, from.size());
-  a.extension.operation = operation;
-  std::memcpy(a.data.data(), from.data(), from.size());
-  host_.issue(a, time());
+  write_register(address, from, operation);
 }
 
 void cpu::combined_write(std::uint64_t address, std::span<const std::byte> from, std::uint64_t operation) {
   spend(host_.config_.combined_line_cost * lines(address, from.size()));
+  write_register(address, from, operation);
+}
+
+void cpu::write_register(std::uint64_t address, std::span<const std::byte> from, std::uint64_t operation) {
+  const auto wanted = static_cast<std::uint64_t>(lines(address, from.size()));
+  if (buffers_) await_buffers(wanted);
   host::mmio_access& a = host_.new_access(tlm::TLM_WRITE_COMMAND, address, from.size());
   a.extension.operation = operation;
   std::memcpy(a.data.data(), from.data(), from.size());
+  if (buffers_) {
+    a.buffers = buffers_;
+    a.number = buffers_->add(wanted);
+  }
   host_.issue(a, time());
+}
+
+void cpu::await_buffers(std::uint64_t wanted) {
+  while (!buffers_->fits(wanted, time())) {
+    if (buffers_->oldest_leaves() == never) sync();
+    buffers_->await(&wake_);
+    while (buffers_->oldest_leaves() == never) sc_core::wait(wake_);
+    buffers_->await(nullptr);
+    if (buffers_->oldest_leaves() > time()) spend(buffers_->oldest_leaves() - time());
+  }
 }
 
 void cpu::mmio_read(std::uint64_t address, std::span<std::byte> to) {

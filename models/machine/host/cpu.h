@@ -8,8 +8,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
+#include "models/machine/host/combining_buffers.h"
 #include "tlm/base/alarm.h"
 #include "tlm/base/delegate.h"
 #include "tlm/base/kernel.h"
@@ -20,7 +22,8 @@ class host;
 
 class cpu {
  public:
-  explicit cpu(host& h) : host_(h), alarm_(call<&cpu::on_alarm>(this)) {}
+  explicit cpu(host& h);
+  ~cpu();
 
   cpu(const cpu&) = delete;
   cpu& operator=(const cpu&) = delete;
@@ -65,6 +68,8 @@ class cpu {
   friend class host;
 
   void sleep(ps deadline);
+  void write_register(std::uint64_t address, std::span<const std::byte> from, std::uint64_t operation);
+  void await_buffers(std::uint64_t lines);
 
   host& host_;
   ps ahead_{0};
@@ -73,6 +78,7 @@ class cpu {
 
   sc_core::sc_event wake_;
   alarm alarm_;
+  std::shared_ptr<combining_buffers> buffers_;  // nullptr = without limit. Writes on their way may outlive the thread
   bool interrupted_ = false;
   ps interrupted_at_{0};
 };

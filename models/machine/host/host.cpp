@@ -285,14 +285,23 @@ void host::leave(mmio_access& a) {
   tlm::tlm_phase phase = tlm::BEGIN_REQ;
   sc_core::sc_time delay = to_delay(now());
   const tlm::tlm_sync_enum status = mmio->nb_transport_fw(a, phase, delay);
+  if (status != tlm::TLM_ACCEPTED) taken(a, now());
   if (status == tlm::TLM_COMPLETED || (status == tlm::TLM_UPDATED && phase == tlm::BEGIN_RESP)) {
     mmio_response(a, phase, delay);
   }
 }
 
+// The link has taken a write at t: its lines have left the core.
+void host::taken(mmio_access& a, ps t) {
+  if (a.buffers) std::exchange(a.buffers, nullptr)->leave(a.number, t);
+}
+
 tlm::tlm_sync_enum host::mmio_response(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
-  if (phase == tlm::END_REQ) return tlm::TLM_ACCEPTED;
   auto& a = static_cast<mmio_access&>(p);
+  if (phase == tlm::END_REQ) {
+    taken(a, from_delay(delay));
+    return tlm::TLM_ACCEPTED;
+  }
   a.answered = true;
   a.answered_at = from_delay(delay);
   if (a.reader) wake(*a.reader);

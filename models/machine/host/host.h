@@ -98,7 +98,9 @@ class host : public unit, public faulty, private tlm::tlm_mm_interface {
     host* self = nullptr;
     pcie_extension extension;
     std::array<std::byte, mmio_bytes> data;
-    sc_core::sc_event* reader = nullptr;  // of the thread in mmio_read; posted writes have none
+    sc_core::sc_event* reader = nullptr;         // of the thread in mmio_read; posted writes have none
+    std::shared_ptr<combining_buffers> buffers;  // of the writing core, if there is a limit
+    std::uint64_t number = 0;                    // among the core's writes
     bool answered = false;
     ps answered_at{0};
 
@@ -133,6 +135,7 @@ class host : public unit, public faulty, private tlm::tlm_mm_interface {
   mmio_access& new_access(tlm::tlm_command command, std::uint64_t address, std::size_t bytes);
   void issue(mmio_access& a, ps t);
   void leave(mmio_access& a);
+  static void taken(mmio_access& a, ps t);
 
   host_config config_;
   std::uint64_t seed_;

@@ -13,6 +13,7 @@ struct host_config {
   ps mmio_write_cost{20_ns};
   ps mmio_read_cost{20_ns};  // besides the round trip
   ps combined_line_cost{12_ns};
+  std::uint32_t combining_buffers = 0;
   ps system_call_cost{200_ns};
   ps interrupt_latency{1500_ns};
   ps wake_up_cost{1500_ns};
@@ -32,6 +33,8 @@ struct host_config {
     k.time("mmio_write_cost", mmio_write_cost, 0_ps, 1_ms, "issue of an uncached register write");
     k.time("mmio_read_cost", mmio_read_cost, 0_ps, 1_ms, "issue of a register read, besides its round trip");
     k.time("combined_line_cost", combined_line_cost, 0_ps, 1_ms, "filling and flushing one write-combining line of 64 B");
+    k.count("combining_buffers", combining_buffers, 0, 4096,
+            "64 B lines of register writes that a core has on their way to its PCIe link at most; 0: any number");
     k.time("system_call_cost", system_call_cost, 0_ps, 1_ms, "a system call, there and back");
     k.time("interrupt_latency", interrupt_latency, 0_ps, 1_ms, "from the MSI-X message to the end of its handler");
     k.time("wake_up_cost", wake_up_cost, 0_ps, 1_ms, "from the handler to the sleeping thread running again");

@@ -124,6 +124,7 @@ tlm::tlm_sync_enum pcie::from_host(tlm::tlm_generic_payload& p, tlm::tlm_phase& 
   }
   const ps t = std::max(from_delay(delay), now());
   take_step<&pcie_requests::send_mmio>(queue_, &requests_, begin(p, extension, nullptr, r, t), t + config_.root_mmio_latency);
+  if (p.is_write()) return tlm::TLM_ACCEPTED;  // until the link takes the write
   phase = tlm::END_REQ;
   return tlm::TLM_UPDATED;
 }

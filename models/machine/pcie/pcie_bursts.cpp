@@ -18,6 +18,12 @@ pcie_burst& pcie_bursts::begin(tlm::tlm_generic_payload& p, const pcie_extension
   return b;
 }
 
+void pcie_bursts::take(pcie_burst& b, ps t) {
+  tlm::tlm_phase phase = tlm::END_REQ;
+  sc_core::sc_time delay = to_delay(t, false);
+  cpu_->nb_transport_bw(b.payload(), phase, delay);
+}
+
 // The burst is finished before its answer: the initiator may send the next one from inside the call.
 void pcie_bursts::respond(pcie_burst& b) {
   tlm::tlm_generic_payload& p = b.payload();

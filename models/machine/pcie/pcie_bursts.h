@@ -14,6 +14,8 @@ class pcie_bursts {
 
   // Puts a burst on its way; `from`: null = software.
   pcie_burst& begin(tlm::tlm_generic_payload& p, const pcie_extension* extension, pcie_device* from, ps t);
+  // Tells software that the link has taken its write at t.
+  void take(pcie_burst& b, ps t);
   // Gives the burst back to its initiator.
   void respond(pcie_burst& b);
   // Answers a burst that never left.

@@ -98,6 +98,7 @@ void pcie_requests::send_mmio(pcie_burst& b) {
   d.count_stall(wanted, data.start);
   const stream first = tree_.first_down(d).book(data.start, shape, config.request_header);
   if (!b.read) d.down_posted_end = std::max(d.down_posted_end, first.end);
+  if (!b.read) bursts_.take(b, first.end);
   const stream s = tree_.from_root(d, first, shape, config.request_header);
   const ps pace = (s.end - s.begin) / static_cast<std::int64_t>(shape.tlps);
   const ps back = s.begin + s.each + config.link_latency + config.credit_latency;

@@ -30,6 +30,7 @@ const std::vector<listed_knob>& listed_knobs() {
       {"iommu.ways", role::none, false, shape},
       {"iommu.walkers", role::pool},
       {"iommu.invalidation_timeout", role::none, false, "when a device is given up"},
+      {"host.combining_buffers", role::none, false, "with more lines ahead of them, a device's reads wait longer"},
       {"doorbell.fifo_depth", role::pool},
       {"doorbell.blueflame_max", role::none, false, policy},
       {"doorbell.blueflame_buffer", role::pool},
