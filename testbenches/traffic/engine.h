@@ -89,6 +89,8 @@ class engine {
   };
 
   void run_host(std::size_t host, cpu& c, node& n);
+  // Makes and connects the objects of a host (engine_setup.cpp).
+  [[nodiscard]] kit::qp_options qp_settings(const planned_flow& f) const;
   void make_shared_queues(std::size_t flow, std::size_t host, kit::process_context& p, std::uint32_t count);
   receiver_settings& make_receiver(std::size_t flow, std::size_t host, kit::process_context& p, flow_memory& memory);
   void make_target_qp(const planned_flow& f, kit::process_context& p, flow_memory& memory, receiver_settings* r, std::size_t at,
@@ -100,13 +102,13 @@ class engine {
   [[nodiscard]] kit::ibv_ah_attr group_of(std::size_t flow, std::size_t number) const;
   void connect_target(std::size_t flow, kit::process_context& p, std::size_t number);
   void open_windows(std::size_t flow, std::size_t host, kit::process_context& p);
+
   void start_threads(std::size_t flow, std::size_t host, kit::process_context& p);
   void start_issuer(std::size_t flow, std::size_t host, kit::process_context& p, std::uint32_t thread);
   void meet_phases(cpu& c, std::uint32_t from, std::uint32_t to);
   void run_issuer(issuer& i, cpu& c, std::size_t host, const planned_flow& f);
   [[nodiscard]] std::vector<lane> lanes_of(std::size_t flow, std::size_t host, std::uint32_t thread) const;
   [[nodiscard]] std::uint64_t messages_of(std::size_t flow, std::size_t host, std::uint32_t thread) const;
-  [[nodiscard]] kit::qp_options qp_settings(const planned_flow& f) const;
   void set_times(ps begin);
   void measure(cpu& c);
   void count_aloud(cpu& c);
