@@ -114,7 +114,10 @@ class watched_traffic final : public traffic::companion {
 
   void completed(cpu& c, std::size_t flow, std::size_t qp, std::uint64_t number) override {
     const std::size_t n = result_.completions.size();
-    if (n == middle_begin(total_) || n == middle_end(total_)) {
+    // Another thread may complete a message while this one lets the kernel catch up.
+    const bool begins = n >= middle_begin(total_) && !std::exchange(middle_begun_, true);
+    const bool ends = !begins && n >= middle_end(total_) && !std::exchange(middle_ended_, true);
+    if (begins || ends) {
       c.sync();
       measuring_(c.time());
     }
@@ -165,6 +168,8 @@ class watched_traffic final : public traffic::companion {
   const traffic_options& o_;
   std::size_t total_;
   std::function<void(ps)> measuring_;
+  bool middle_begun_ = false;
+  bool middle_ended_ = false;
   bool over_ = false;
   traffic::engine engine_;
   traffic_result result_;
