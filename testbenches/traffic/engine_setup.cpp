@@ -8,6 +8,7 @@
 
 #include "testbenches/kit/windows.h"
 #include "testbenches/traffic/engine.h"
+#include "tlm/packet.h"
 
 namespace hcasim::traffic {
 namespace {
@@ -15,8 +16,6 @@ namespace {
 using namespace kit;  // NOLINT(google-build-using-namespace): verbs
 
 constexpr std::uint32_t largest_receive_queue = 4096;
-constexpr std::uint64_t datagram_header = 40;  // before the payload of a receive of UD
-constexpr std::uint32_t multicast_qpn = 0xffffff;
 
 page_policy pages_of(const flow_options& o) {
   return o.page == 1_GiB ? page_policy::huge_1g : o.page == 2_MiB ? page_policy::huge_2m : page_policy::scattered;
@@ -86,7 +85,7 @@ receiver_settings& engine::make_receiver(std::size_t flow, std::size_t host, pro
   receiver_settings& r = flows_[flow].receivers[host];
   r.record = &records_[flow];
   r.depth = std::min(2 * f.depth() * (shared ? qps : 1), largest_receive_queue);
-  const std::uint64_t bytes = std::max<std::uint64_t>(f.longest + datagram_header, virtual_memory::page);
+  const std::uint64_t bytes = std::max<std::uint64_t>(f.longest + HCA_GRH_BYTES, virtual_memory::page);
   r.buffer = memory.region(p, f.options.memory, bytes, page_policy::scattered);
   const bool own = f.options.cqs == queue_use::own && f.options.service != transport::xrc;
   r.queues = thread_queues(p, own ? qps : 1, std::uint64_t{r.depth} * (shared ? f.options.srqs : own ? 1 : qps), {});
@@ -193,7 +192,7 @@ void engine::connect(std::size_t flow, std::size_t host, process_context& p) {
     ibv_ah_attr to{x.target.lid, 0, 1, f.options.global_routes, way};
     if (f.options.members != 0) to = group_of(flow, i);
     x.way = made(ibv_create_ah(p.c, p.pd, &to));
-    if (f.options.members != 0) x.target.qpn = multicast_qpn;
+    if (f.options.members != 0) x.target.qpn = wire::group_qpn;
   }
 }
 

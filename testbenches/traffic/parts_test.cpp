@@ -257,187 +257,176 @@ void mix(traffic_options& o, std::initializer_list<operation> of) {
   for (const operation one : of) first(o).weights[static_cast<std::size_t>(one)] = 1;
 }
 
-INSTANTIATE_TEST_SUITE_P(all, plan_errors,
-                         ::testing::Values(spoiled{"flows.reads.to", "there is no group 'sevrers'; did you mean 'servers'?",
-                                                   [](auto& o) { first(o).to = "sevrers"; }},
-                                           spoiled{"flows.reads.from", "is missing; write from: GROUP, one of clients, servers",
-                                                   [](auto& o) { first(o).from = ""; }},
-                                           spoiled{"flows.reads", "the mix has no operation; write for example write: 1",
-                                                   [](auto& o) { first(o).weights = {}; }},
-                                           spoiled{"flows.reads.read",
-                                                   "UC does not carry it here; write transport: rc, or leave it out of the mix",
-                                                   [](auto& o) { first(o).service = transport::uc; }},
-                                           spoiled{"groups.clients",
-                                                   "host 2 is in no flow; name its group in one, or remove it",
-                                                   [](auto& o) {
-                                                     o.groups.push_back({"others", "0-1"});
-                                                     for (auto& f : o.flows) f.options.from = "others";
-                                                   }},
-                                           spoiled{"groups.servers",
-                                                   "has host 5, and no group has host 3; number the hosts without gaps",
-                                                   [](auto& o) { o.groups[1].hosts = "5"; }},
-                                           spoiled{"flows.reads.region",
-                                                   "a message of 4 KiB does not fit; write region: 4 KiB or more",
-                                                   [](auto& o) { first(o).region = 64; }},
-                                           spoiled{"flows.reads.inline",
-                                                   "a READ or an atomic has no payload to send; remove it from the mix, or "
-                                                   "inline",
-                                                   [](auto& o) { first(o).send_inline = true; }},
-                                           spoiled{"flows.reads.gap",
-                                                   "the mean gap is below 1 ps; an open loop needs one above, such as "
-                                                   "exponential 2 us",
-                                                   [](auto& o) { first(o).gap = "0 ns"; }},
-                                           spoiled{"flows.reads.gap", "rate says it already; remove one of them",
-                                                   [](auto& o) {
-                                                     first(o).gap = "1 us";
-                                                     first(o).rate = 1e6;
-                                                   }},
-                                           spoiled{"flows.reads.rate",
-                                                   "host 3 would send 132.3 Gb/s over a link of 100 Gb/s; lower it by the "
-                                                   "factor 0.756, or raise link.rate",
-                                                   [](auto& o) { first(o).rate = 3.93e6; }},
-                                           spoiled{"flows.reads.burst", "a closed loop has no arrivals; write rate: N",
-                                                   [](auto& o) { first(o).burst = 4; }},
-                                           spoiled{"flows.reads.shared_receives",
-                                                   "no message of the mix takes a receive; add send or write_imm, or remove it",
-                                                   [](auto& o) { first(o).shared_receives = true; }},
-                                           spoiled{"flows.reads.pattern",
-                                                   "each message chooses its target, so the messages under way are those of "
-                                                   "a source; write outstanding: N, or "
-                                                   "rate: N",
-                                                   [](auto& o) { first(o).pattern = "random"; }},
-                                           spoiled{"flows.reads.order", "'zpif 1' is no order; did you mean 'zipf 1.1'?",
-                                                   [](auto& o) { first(o).order = "zpif 1"; }},
-                                           spoiled{"flows.reads.send",
-                                                   "does not go with bind_write on the same QPs; make a second flow of it",
-                                                   [](auto& o) {
-                                                     mix(o, {operation::read, operation::send, operation::bind_write});
-                                                   }},
-                                           spoiled{"flows.reads.threads",
-                                                   "host 0 has 1 QPs, and a thread needs one; write threads: 1 or less, or "
-                                                   "more qps",
-                                                   [](auto& o) { first(o).threads = 2; }},
-                                           spoiled{"flows.reads.memory", "host 3 has no GPU; write node3.peer0.kind: gpu",
-                                                   [](auto& o) { first(o).memory = memory_kind::gpu; }},
-                                           spoiled{"flows.reads.source_memory",
-                                                   "the adapter of host 0 has no memory; write node0.hca.device_memory.size: N",
-                                                   [](auto& o) { first(o).source_memory = memory_kind::device; }},
-                                           spoiled{"flows.reads.memory",
-                                                   "extend_write is not for such memory; write memory: host, or register_write",
-                                                   [](auto& o) {
-                                                     mix(o, {operation::extend_write});
-                                                     first(o).memory = memory_kind::on_demand;
-                                                   }},
-                                           spoiled{"flows.reads.cqs",
-                                                   "each thread has one QP, and so a queue of its own; write more qps, or "
-                                                   "remove it",
-                                                   [](auto& o) { first(o).cqs = queue_use::own; }},
-                                           spoiled{"flows.reads.moderation_time",
-                                                   "is missing: the last completions are fewer than moderation_count, and a "
-                                                   "thread would wait for ever; write "
-                                                   "moderation_time: N",
-                                                   [](auto& o) {
-                                                     first(o).wait = waiting::events;
-                                                     first(o).moderation_count = 4;
-                                                   }},
-                                           spoiled{"flows.reads.window",
-                                                   "outstanding counts the messages of all QPs instead; leave one of them out",
-                                                   [](auto& o) {
-                                                     first(o).window = 8;
-                                                     first(o).outstanding = 4;
-                                                   }},
-                                           spoiled{"flows.reads.size", "an atomic has 8 bytes, and a bind none; remove it",
-                                                   [](auto& o) {
-                                                     mix(o, {operation::fetch_add});
-                                                     first(o).size = "64 KiB";
-                                                   }},
-                                           spoiled{"flows.reads.regions",
-                                                   "no message of the mix goes to a region; add write or read, or remove it",
-                                                   [](auto& o) {
-                                                     mix(o, {operation::send});
-                                                     first(o).regions = 9;
-                                                   }},
-                                           spoiled{
-                                               "flows.reads.bind",
-                                               "XRC does not carry it here; write transport: rc, or leave it out of the mix",
-                                               [](auto& o) {
-                                                 mix(o, {operation::read, operation::bind});
-                                                 first(o).service = transport::xrc;
-                                               }},
-                                           spoiled{"flows.reads.source_memory",
-                                                   "a window needs a region that is pinned in the host or its GPU; write "
-                                                   "source_memory: host, or leave out bind",
-                                                   [](auto& o) {
-                                                     mix(o, {operation::read, operation::bind});
-                                                     first(o).source_memory = memory_kind::on_demand;
-                                                   }},
-                                           spoiled{"flows.reads.windows",
-                                                   "a window needs a region that is pinned in the host or its GPU; write "
-                                                   "memory: host, or remove it",
-                                                   [](auto& o) {
-                                                     first(o).windows = window_use::type_1;
-                                                     first(o).memory = memory_kind::on_demand;
-                                                   }},
-                                           spoiled{"flows.reads.windows",
-                                                   "a QP of the target binds, and only RC and UC do; write transport: rc, or "
-                                                   "remove it",
-                                                   [](auto& o) {
-                                                     first(o).windows = window_use::type_2;
-                                                     first(o).service = transport::xrc;
-                                                   }},
-                                           spoiled{"flows.reads.windows",
-                                                   "no message of the mix goes to a region; add write or read, or remove it",
-                                                   [](auto& o) {
-                                                     mix(o, {operation::send});
-                                                     first(o).windows = window_use::type_1;
-                                                   }},
-                                           spoiled{"flows.reads.srqs",
-                                                   "there is no shared queue; write shared_receives: true, or remove it",
-                                                   [](auto& o) { first(o).srqs = 2; }},
-                                           spoiled{"flows.reads.srqs",
-                                                   "a target has 3 QPs, and each uses one; write srqs: 3 or less",
-                                                   [](auto& o) {
-                                                     mix(o, {operation::send});
-                                                     first(o).shared_receives = true;
-                                                     first(o).srqs = 4;
-                                                   }},
-                                           spoiled{"flows.reads.members",
-                                                   "only datagrams go to groups; write transport: ud, or remove it",
-                                                   [](auto& o) { first(o).members = 2; }},
-                                           spoiled{"flows.reads.shared_receives",
-                                                   "each member of a group has its own receives; leave one of them out",
-                                                   [](auto& o) {
-                                                     mix(o, {operation::send});
-                                                     first(o).service = transport::ud;
-                                                     first(o).size = "64 B";
-                                                     first(o).members = 2;
-                                                     first(o).shared_receives = true;
-                                                   }},
-                                           spoiled{"flows.reads.timeout", "UC and UD wait for no answer; remove it",
-                                                   [](auto& o) {
-                                                     mix(o, {operation::write});
-                                                     first(o).service = transport::uc;
-                                                     first(o).timeout = 10;
-                                                   }},
-                                           spoiled{"flows.reads.rnr_timer", "UC and UD wait for no answer; remove it",
-                                                   [](auto& o) {
-                                                     mix(o, {operation::write});
-                                                     first(o).service = transport::uc;
-                                                     first(o).rnr_timer = 4;
-                                                   }},
-                                           spoiled{"flows.reads.phase",
-                                                   "no flow has the phase 2 before it; number phases without gaps",
-                                                   [](auto& o) { first(o).phase = 3; }},
-                                           spoiled{"flows.writes.messages",
-                                                   "phase 1 has no end, and another one follows; write messages: N, or stop: "
-                                                   "TIME",
-                                                   [](auto& o) { first(o).phase = 2; }},
-                                           spoiled{"flows.reads.stop",
-                                                   "not before the end of the measured time; lower it, or remove it",
-                                                   [](auto& o) { first(o).stop = o.warm_up + o.measure; }},
-                                           spoiled{"flows.reads.messages",
-                                                   "measure: never ends with the messages of every flow; write messages: N",
-                                                   [](auto& o) { o.measure = never; }}));
+INSTANTIATE_TEST_SUITE_P(
+    all, plan_errors,
+    ::testing::Values(
+        spoiled{"flows.reads.to", "there is no group 'sevrers'; did you mean 'servers'?",
+                [](auto& o) { first(o).to = "sevrers"; }},
+        spoiled{"flows.reads.from", "is missing; write from: GROUP, one of clients, servers",
+                [](auto& o) { first(o).from = ""; }},
+        spoiled{"flows.reads", "the mix has no operation; write for example write: 1", [](auto& o) { first(o).weights = {}; }},
+        spoiled{"flows.reads.read", "UC does not carry it here; write transport: rc, or leave it out of the mix",
+                [](auto& o) { first(o).service = transport::uc; }},
+        spoiled{"groups.clients", "host 2 is in no flow; name its group in one, or remove it",
+                [](auto& o) {
+                  o.groups.push_back({"others", "0-1"});
+                  for (auto& f : o.flows) f.options.from = "others";
+                }},
+        spoiled{"groups.servers", "has host 5, and no group has host 3; number the hosts without gaps",
+                [](auto& o) { o.groups[1].hosts = "5"; }},
+        spoiled{"flows.reads.region", "a message of 4 KiB does not fit; write region: 4 KiB or more",
+                [](auto& o) { first(o).region = 64; }},
+        spoiled{"flows.reads.inline",
+                "a READ or an atomic has no payload to send; remove it from the mix, or "
+                "inline",
+                [](auto& o) { first(o).send_inline = true; }},
+        spoiled{"flows.reads.gap",
+                "the mean gap is below 1 ps; an open loop needs one above, such as "
+                "exponential 2 us",
+                [](auto& o) { first(o).gap = "0 ns"; }},
+        spoiled{"flows.reads.gap", "rate says it already; remove one of them",
+                [](auto& o) {
+                  first(o).gap = "1 us";
+                  first(o).rate = 1e6;
+                }},
+        spoiled{"flows.reads.rate",
+                "host 3 would send 132.3 Gb/s over a link of 100 Gb/s; lower it by the "
+                "factor 0.756, or raise link.rate",
+                [](auto& o) { first(o).rate = 3.93e6; }},
+        spoiled{"flows.reads.burst", "a closed loop has no arrivals; write rate: N", [](auto& o) { first(o).burst = 4; }},
+        spoiled{"flows.reads.shared_receives", "no message of the mix takes a receive; add send or write_imm, or remove it",
+                [](auto& o) { first(o).shared_receives = true; }},
+        spoiled{"flows.reads.pattern",
+                "each message chooses its target, so the messages under way are those of "
+                "a source; write outstanding: N, or "
+                "rate: N",
+                [](auto& o) { first(o).pattern = "random"; }},
+        spoiled{"flows.reads.order", "'zpif 1' is no order; did you mean 'zipf 1.1'?",
+                [](auto& o) { first(o).order = "zpif 1"; }},
+        spoiled{"flows.reads.send", "does not go with bind_write on the same QPs; make a second flow of it",
+                [](auto& o) {
+                  mix(o, {operation::read, operation::send, operation::bind_write});
+                }},
+        spoiled{"flows.reads.threads",
+                "host 0 has 1 QPs, and a thread needs one; write threads: 1 or less, or "
+                "more qps",
+                [](auto& o) { first(o).threads = 2; }},
+        spoiled{"flows.reads.memory", "host 3 has no GPU; write node3.peer0.kind: gpu",
+                [](auto& o) { first(o).memory = memory_kind::gpu; }},
+        spoiled{"flows.reads.source_memory", "the adapter of host 0 has no memory; write node0.hca.device_memory.size: N",
+                [](auto& o) { first(o).source_memory = memory_kind::device; }},
+        spoiled{"flows.reads.memory", "extend_write is not for such memory; write memory: host, or register_write",
+                [](auto& o) {
+                  mix(o, {operation::extend_write});
+                  first(o).memory = memory_kind::on_demand;
+                }},
+        spoiled{"flows.reads.cqs",
+                "each thread has one QP, and so a queue of its own; write more qps, or "
+                "remove it",
+                [](auto& o) { first(o).cqs = queue_use::own; }},
+        spoiled{"flows.reads.moderation_time",
+                "is missing: the last completions are fewer than moderation_count, and a "
+                "thread would wait for ever; write "
+                "moderation_time: N",
+                [](auto& o) {
+                  first(o).wait = waiting::events;
+                  first(o).moderation_count = 4;
+                }},
+        spoiled{"flows.reads.window", "outstanding counts the messages of all QPs instead; leave one of them out",
+                [](auto& o) {
+                  first(o).window = 8;
+                  first(o).outstanding = 4;
+                }},
+        spoiled{"flows.reads.size", "an atomic has 8 bytes, and a bind none; remove it",
+                [](auto& o) {
+                  mix(o, {operation::fetch_add});
+                  first(o).size = "64 KiB";
+                }},
+        spoiled{"flows.reads.regions", "no message of the mix goes to a region; add write or read, or remove it",
+                [](auto& o) {
+                  mix(o, {operation::send});
+                  first(o).regions = 9;
+                }},
+        spoiled{"flows.reads.phase", "no flow has the phase 2 before it; number phases without gaps",
+                [](auto& o) { first(o).phase = 3; }},
+        spoiled{"flows.writes.messages",
+                "phase 1 has no end, and another one follows; write messages: N, or stop: "
+                "TIME",
+                [](auto& o) { first(o).phase = 2; }},
+        spoiled{"flows.reads.stop", "not before the end of the measured time; lower it, or remove it",
+                [](auto& o) { first(o).stop = o.warm_up + o.measure; }},
+        spoiled{"flows.reads.messages", "measure: never ends with the messages of every flow; write messages: N",
+                [](auto& o) { o.measure = never; }}));
+
+INSTANTIATE_TEST_SUITE_P(
+    objects, plan_errors,
+    ::testing::Values(
+        spoiled{"flows.reads.bind", "XRC does not carry it here; write transport: rc, or leave it out of the mix",
+                [](auto& o) {
+                  mix(o, {operation::read, operation::bind});
+                  first(o).service = transport::xrc;
+                }},
+        spoiled{"flows.reads.source_memory",
+                "a window needs a region that is pinned in the host or its GPU; write "
+                "source_memory: host, or leave out bind",
+                [](auto& o) {
+                  mix(o, {operation::read, operation::bind});
+                  first(o).source_memory = memory_kind::on_demand;
+                }},
+        spoiled{"flows.reads.windows",
+                "a window needs a region that is pinned in the host or its GPU; write "
+                "memory: host, or remove it",
+                [](auto& o) {
+                  first(o).windows = window_use::type_1;
+                  first(o).memory = memory_kind::on_demand;
+                }},
+        spoiled{"flows.reads.windows",
+                "a QP of the target binds, and only RC and UC do; write transport: rc, or "
+                "remove it",
+                [](auto& o) {
+                  first(o).windows = window_use::type_2;
+                  first(o).service = transport::xrc;
+                }},
+        spoiled{"flows.reads.windows", "no message of the mix goes to a region; add write or read, or remove it",
+                [](auto& o) {
+                  mix(o, {operation::send});
+                  first(o).windows = window_use::type_1;
+                }},
+        spoiled{"flows.reads.srqs", "there is no shared queue; write shared_receives: true, or remove it",
+                [](auto& o) { first(o).srqs = 2; }},
+        spoiled{"flows.reads.srqs", "a target has 3 QPs, and each uses one; write srqs: 3 or less",
+                [](auto& o) {
+                  mix(o, {operation::send});
+                  first(o).shared_receives = true;
+                  first(o).srqs = 4;
+                }},
+        spoiled{"flows.reads.members", "only datagrams go to groups; write transport: ud, or remove it",
+                [](auto& o) { first(o).members = 2; }},
+        spoiled{"flows.reads.shared_receives", "each member of a group has its own receives; leave one of them out",
+                [](auto& o) {
+                  mix(o, {operation::send});
+                  first(o).service = transport::ud;
+                  first(o).size = "64 B";
+                  first(o).members = 2;
+                  first(o).shared_receives = true;
+                }},
+        spoiled{"flows.reads.timeout", "UC and UD wait for no answer; remove it",
+                [](auto& o) {
+                  mix(o, {operation::write});
+                  first(o).service = transport::uc;
+                  first(o).timeout = 10;
+                }},
+        spoiled{"flows.reads.rnr_timer", "UC and UD wait for no answer; remove it",
+                [](auto& o) {
+                  mix(o, {operation::write});
+                  first(o).service = transport::uc;
+                  first(o).rnr_timer = 4;
+                }},
+        spoiled{"flows.reads.inline", "a bind has no payload to send; add write or send, or remove it", [](auto& o) {
+                  mix(o, {operation::bind});
+                  first(o).send_inline = true;
+                  first(o).size = flow_options{}.size;
+                }}));
 
 TEST(plan, a_load_that_a_thread_cannot_post_is_refused) {
   traffic_options o = sample();

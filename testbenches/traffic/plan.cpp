@@ -195,6 +195,7 @@ class flow_planner {
             "with outstanding, every message frees one; leave one of them out");
     if (o_.send_inline) {
       require(!out_.has_any(pulls), "inline", "a READ or an atomic has no payload to send; remove it from the mix, or inline");
+      require(out_.has_any(is_sized), "inline", "a bind has no payload to send; add write or send, or remove it");
       require(out_.longest <= limits_.max_inline, "inline",
               fmt::format("the adapter takes {} B inline (hca.command_unit.max_inline); lower size", limits_.max_inline));
     }
