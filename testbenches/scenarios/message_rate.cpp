@@ -1,6 +1,7 @@
 #include "testbenches/scenarios/message_rate.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <stdexcept>
 
@@ -71,163 +72,226 @@ void target(stream_state& s, cpu& c, node& n) {
   s.done.receive(c);
 }
 
-void writer(stream_state& s, cpu& c, node& n) {
-  const stream_options& o = s.options;
-  process_context p(c, n);
+// Makes the requests, each to the next place in the target's regions.
+class request_maker {
+ public:
+  request_maker(const stream_options& o, const region& from, std::vector<ibv_sge> to)
+      : options_(o),
+        from_{from.addr, static_cast<std::uint32_t>(o.size), from.mr->lkey},
+        to_(std::move(to)),
+        slots_(std::max(o.region_bytes, o.size) / o.size),
+        random_(o.seed, "message_rate.order") {}
+  [[nodiscard]] std::uint64_t made() const { return made_; }
+  // Fills a request whose completion carries `id`.
+  void make(ibv_send_wr& wr, std::uint64_t id) {
+    wr = {};
+    wr.wr_id = id;
+    wr.sg_list = &from_;
+    wr.num_sge = 1;
+    wr.opcode = options_.read ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
+    wr.send_flags = options_.send_inline ? IBV_SEND_SIGNALED | IBV_SEND_INLINE : IBV_SEND_SIGNALED;
+    const bool anywhere = options_.order == stream_order::random;
+    const ibv_sge& r = to_[anywhere ? random_.below(to_.size()) : made_ % to_.size()];
+    wr.wr.rdma = {r.addr + (anywhere ? random_.below(slots_) * options_.size : 0), r.lkey};
+    ++made_;
+  }
+
+ private:
+  const stream_options& options_;
+  ibv_sge from_;
+  std::vector<ibv_sge> to_;
+  std::uint64_t slots_;  // of the message size in one region
+  random_stream random_;
+  std::uint64_t made_ = 0;
+};
+
+// The program that writes. Keeps the windows full and takes the completions.
+class stream_writer {
+ public:
+  stream_writer(stream_state& s, cpu& c, node& n) : state_(s), result_(*s.result), cpu_(c), process_(c, n) {}
+  void run();
+
+ private:
+  bool connect();
+  [[nodiscard]] std::uint32_t under_way() const {
+    return options_.outstanding != 0 ? options_.outstanding : options_.window * options_.qps;
+  }
+
+  // Posting: false when the adapter refuses. No request is posted beyond the limit.
+  bool post(std::size_t qp, std::uint32_t count);
+  bool post_first();
+  bool post_after(std::span<const ibv_wc> completions);
+  bool post_freed(std::size_t qp);
+  bool post_in_turn(std::uint64_t count);
+
+  // Stretches of messages, from the first window to the last completion: false when one failed.
+  bool stretch(std::uint64_t messages);
+  bool measure(std::uint64_t messages);
+  bool warm_up(std::uint64_t messages);
+  bool warm_up_until_steady();
+
+  stream_state& state_;
+  const stream_options& options_ = state_.options;
+  stream_result& result_;
+  cpu& cpu_;
+  process_context process_;
+  ibv_cq* cq_ = nullptr;
+  std::vector<ibv_qp*> qps_;
+  std::optional<request_maker> requests_;
+  std::uint64_t limit_ = 0;           // requests that may be posted by now
+  std::vector<std::uint32_t> freed_;  // slots of each QP's window
+  std::size_t turn_ = 0;              // QP of the next request without windows
+  std::vector<ibv_send_wr> batch_;
+  std::vector<ibv_wc> completions_;
+};
+
+void stream_writer::run() {
+  if (!connect()) return;
+  const stream_options& o = options_;
+  bool ok = warm_up(o.warm_up) && (!o.until_steady || warm_up_until_steady());
+  o.parts.begin(cpu_);
+  for (std::uint64_t part = 0; ok && part < o.starts; ++part)
+    ok = warm_up(part) && measure(o.messages * (part + 1) / o.starts - o.messages * part / o.starts);
+  o.parts.end(cpu_);
+  result_.ok = ok;
+  state_.done.send(cpu_, 1);
+}
+
+bool stream_writer::connect() {
+  const stream_options& o = options_;
   const qp_options q = qp_settings(o);
   // The adapter reads software's consumer index by DMA whenever it believes the CQ full. Room for just the messages under way
   // costs such a read for every second completion. With this much more room it is less than one in a thousand.
   constexpr std::uint32_t room = 1023;
-  const std::uint32_t most = o.outstanding != 0 ? o.outstanding : o.window * o.qps;
-  ibv_cq* cq = made(ibv_create_cq(c, p.context, static_cast<int>(most + room), nullptr, nullptr, 0));
-  std::vector<ibv_qp*> qps;
+  cq_ = made(ibv_create_cq(cpu_, process_.context, static_cast<int>(under_way() + room), nullptr, nullptr, 0));
   std::vector<address> mine;
   for (std::uint32_t i = 0; i < o.qps; ++i) {
-    qps.push_back(p.create_qp(q, nullptr, cq));
-    mine.push_back(p.address_of(qps.back(), q));
+    qps_.push_back(process_.create_qp(q, nullptr, cq_));
+    mine.push_back(process_.address_of(qps_.back(), q));
   }
-  s.to_target.send(c, std::move(mine));
-  const target_regions to = s.to_writer.receive(c);
-  if (to.qps.size() != qps.size()) return;
-  for (std::size_t i = 0; i < qps.size(); ++i) {
-    p.must_connect(qps[i], to.qps[i], q);
+  state_.to_target.send(cpu_, std::move(mine));
+  target_regions to = state_.to_writer.receive(cpu_);
+  if (to.qps.size() != qps_.size()) return false;
+  for (std::size_t i = 0; i < qps_.size(); ++i) process_.must_connect(qps_[i], to.qps[i], q);
+  const region from = process_.allocate(std::max<std::uint64_t>(o.size, 4096));
+  process_.fill(from.addr, from.length, 1);
+  requests_.emplace(o, from, std::move(to.regions));
+  freed_.resize(qps_.size());
+  batch_.resize(o.window);
+  completions_.resize(std::max<std::size_t>(o.window, 16));
+  return true;
+}
+
+bool stream_writer::post(std::size_t qp, std::uint32_t count) {
+  count = static_cast<std::uint32_t>(std::min<std::uint64_t>(count, limit_ - requests_->made()));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    requests_->make(batch_[i], qp);
+    batch_[i].next = i + 1 < count ? &batch_[i + 1] : nullptr;
   }
-  const region from = p.allocate(std::max<std::uint64_t>(o.size, 4096));
-  p.fill(from.addr, from.length, 1);
+  ibv_send_wr* bad = nullptr;
+  return count == 0 || ibv_post_send(cpu_, qps_[qp], batch_.data(), &bad) == 0;
+}
 
-  ibv_sge sge{from.addr, static_cast<std::uint32_t>(o.size), from.mr->lkey};
-  std::vector<ibv_send_wr> batch(o.window);
-  random_stream random(o.seed, "message_rate.order");
-  const std::uint64_t slots = std::max(o.region_bytes, o.size) / o.size;
-  std::uint64_t posted = 0;
-  std::uint64_t limit = 0;
-  const auto post = [&](std::size_t qp, std::uint32_t count) {
-    count = static_cast<std::uint32_t>(std::min<std::uint64_t>(count, limit - posted));
-    for (std::uint32_t i = 0; i < count; ++i) {
-      ibv_send_wr& wr = batch[i];
-      wr = {};
-      wr.wr_id = qp;
-      wr.next = i + 1 < count ? &batch[i + 1] : nullptr;
-      wr.sg_list = &sge;
-      wr.num_sge = 1;
-      wr.opcode = o.read ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
-      wr.send_flags = o.send_inline ? IBV_SEND_SIGNALED | IBV_SEND_INLINE : IBV_SEND_SIGNALED;
-      const bool anywhere = o.order == stream_order::random;
-      const ibv_sge& r = to.regions[anywhere ? random.below(to.regions.size()) : posted % to.regions.size()];
-      wr.wr.rdma = {r.addr + (anywhere ? random.below(slots) * o.size : 0), r.lkey};
-      ++posted;
-    }
-    ibv_send_wr* bad = nullptr;
-    return count == 0 || ibv_post_send(c, qps[qp], batch.data(), &bad) == 0;
-  };
+// Posts requests into free slots of the QP: all at once, or in batches of one size until the end is near.
+bool stream_writer::post_freed(std::size_t qp) {
+  std::uint32_t& freed = freed_[qp];
+  if (options_.batch == 0) return post(qp, std::exchange(freed, 0));
+  bool ok = true;
+  while (ok && requests_->made() < limit_ && freed >= std::min<std::uint64_t>(options_.batch, limit_ - requests_->made())) {
+    const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(options_.batch, limit_ - requests_->made()));
+    freed -= count;
+    ok = post(qp, count);
+  }
+  return ok;
+}
 
-  std::vector<ibv_wc> wc(std::max<std::size_t>(o.window, 16));
-  std::vector<std::uint32_t> freed(qps.size());
-  // Posts requests into free slots of the QP: all at once, or in batches of one size until the end is near.
-  const auto post_freed = [&](std::size_t qp) {
-    if (o.batch == 0) return post(qp, std::exchange(freed[qp], 0));
-    bool ok = true;
-    while (ok && posted < limit && freed[qp] >= std::min<std::uint64_t>(o.batch, limit - posted)) {
-      const auto n_posted = static_cast<std::uint32_t>(std::min<std::uint64_t>(o.batch, limit - posted));
-      freed[qp] -= n_posted;
-      ok = post(qp, n_posted);
-    }
-    return ok;
-  };
-  const auto post_windows = [&] {
-    bool ok = true;
-    for (std::size_t i = 0; i < qps.size() && ok; ++i) {
-      freed[i] = o.window;
-      ok = post_freed(i);
-    }
-    return ok;
-  };
-  const auto post_after = [&](std::span<const ibv_wc> completions) {
-    for (const ibv_wc& w : completions) ++freed[w.wr_id];
-    return std::all_of(completions.begin(), completions.end(),
-                       [&](const ibv_wc& w) { return freed[w.wr_id] == 0 || post_freed(w.wr_id); });
-  };
-  // Each on the next QP.
-  std::size_t turn = 0;
-  const auto post_in_turn = [&](std::uint64_t count) {
-    bool ok = true;
-    for (; ok && count != 0; --count) {
-      ok = post(turn, 1);
-      turn = (turn + 1) % qps.size();
-    }
-    return ok;
-  };
-  // Runs so many messages, from the first window to the last completion.
-  const auto run = [&](std::uint64_t messages) {
-    limit += messages;
-    bool ok = o.outstanding != 0 ? post_in_turn(o.outstanding) : post_windows();
-    std::uint64_t& completed = s.result->completed;
-    const std::uint64_t end = completed + messages;
-    while (ok && completed < end) {
-      const int got = ibv_poll_cq(c, cq, static_cast<int>(wc.size()), wc.data());
-      if (got <= 0) {
-        const ps asleep = c.time();
-        ok = got == 0 && wait_cq(c, cq, 1000_ms);
-        s.result->waited += c.time() - asleep;
-        continue;
-      }
-      completed += static_cast<std::uint64_t>(got);
-      const std::span<const ibv_wc> news(wc.data(), static_cast<std::size_t>(got));
-      ok = std::all_of(news.begin(), news.end(), [](const ibv_wc& w) { return w.status == IBV_WC_SUCCESS; });
-      ok = ok && (o.outstanding != 0 ? post_in_turn(news.size()) : post_after(news));
-    }
-    return ok;
-  };
+// Posts one request to each of the next QPs.
+bool stream_writer::post_in_turn(std::uint64_t count) {
+  bool ok = true;
+  for (; ok && count != 0; --count) {
+    ok = post(turn_, 1);
+    turn_ = (turn_ + 1) % qps_.size();
+  }
+  return ok;
+}
 
-  const auto measure = [&](std::uint64_t messages) {
-    stream_result& r = *s.result;
-    const ps begin = c.time();
-    const bool ok = run(messages);
-    const ps took = c.time() - begin;
-    const double rate = static_cast<double>(messages) / to_seconds(took);
-    r.slowest = r.measured == ps(0) ? rate : std::min(r.slowest, rate);
-    r.fastest = std::max(r.fastest, rate);
-    r.measured += took;
-    return ok;
-  };
-  const auto warm_up = [&](std::uint64_t messages) {
-    const stream_result before = *s.result;
-    const bool ok = messages == 0 || run(messages);
-    s.result->completed = before.completed;
-    s.result->waited = before.waited;
-    s.result->warm_up += messages;
-    return ok;
-  };
-  // A stretch begins and ends with an idle machine, so it is long beside the messages under way.
-  const auto warm_up_until_steady = [&] {
-    const std::uint64_t stretch = std::max<std::uint64_t>(2000, std::uint64_t{16} * most);
-    const std::uint64_t pages = o.regions * ceil_div(std::max(o.region_bytes, o.size), o.page != 0 ? o.page : 4096);
-    const std::uint64_t longest = s.result->warm_up + 1'000'000 + 10 * pages;
-    steady_state judge;
-    for (bool ok = true; !s.result->steady && s.result->warm_up < longest;) {
-      const ps begin = c.time();
-      ok = warm_up(stretch);
-      if (!ok) return false;
-      c.sync();
-      s.result->steady = judge.reached(static_cast<double>(stretch) / to_seconds(c.time() - begin));
-    }
-    return true;
-  };
+bool stream_writer::post_first() {
+  if (options_.outstanding != 0) return post_in_turn(options_.outstanding);
+  bool ok = true;
+  for (std::size_t i = 0; i < qps_.size() && ok; ++i) {
+    freed_[i] = options_.window;
+    ok = post_freed(i);
+  }
+  return ok;
+}
 
-  bool ok = warm_up(o.warm_up) && (!o.until_steady || warm_up_until_steady());
-  o.parts.begin(c);
-  for (std::uint64_t part = 0; ok && part < o.starts; ++part)
-    ok = warm_up(part) && measure(o.messages * (part + 1) / o.starts - o.messages * part / o.starts);
-  o.parts.end(c);
-  s.result->ok = ok;
-  s.done.send(c, 1);
+bool stream_writer::post_after(std::span<const ibv_wc> completions) {
+  if (options_.outstanding != 0) return post_in_turn(completions.size());
+  for (const ibv_wc& w : completions) ++freed_[w.wr_id];
+  return std::all_of(completions.begin(), completions.end(),
+                     [&](const ibv_wc& w) { return freed_[w.wr_id] == 0 || post_freed(w.wr_id); });
+}
+
+bool stream_writer::stretch(std::uint64_t messages) {
+  limit_ += messages;
+  bool ok = post_first();
+  const std::uint64_t end = result_.completed + messages;
+  while (ok && result_.completed < end) {
+    const int got = ibv_poll_cq(cpu_, cq_, static_cast<int>(completions_.size()), completions_.data());
+    if (got <= 0) {
+      const ps asleep = cpu_.time();
+      ok = got == 0 && wait_cq(cpu_, cq_, 1000_ms);
+      result_.waited += cpu_.time() - asleep;
+      continue;
+    }
+    result_.completed += static_cast<std::uint64_t>(got);
+    const std::span<const ibv_wc> news(completions_.data(), static_cast<std::size_t>(got));
+    ok = std::all_of(news.begin(), news.end(), [](const ibv_wc& w) { return w.status == IBV_WC_SUCCESS; }) && post_after(news);
+  }
+  return ok;
+}
+
+bool stream_writer::measure(std::uint64_t messages) {
+  const ps begin = cpu_.time();
+  const bool ok = stretch(messages);
+  const ps took = cpu_.time() - begin;
+  const double rate = static_cast<double>(messages) / to_seconds(took);
+  result_.slowest = result_.measured == ps(0) ? rate : std::min(result_.slowest, rate);
+  result_.fastest = std::max(result_.fastest, rate);
+  result_.measured += took;
+  return ok;
+}
+
+bool stream_writer::warm_up(std::uint64_t messages) {
+  const stream_result before = result_;
+  const bool ok = messages == 0 || stretch(messages);
+  result_.completed = before.completed;
+  result_.waited = before.waited;
+  result_.warm_up += messages;
+  return ok;
+}
+
+// A stretch begins and ends with an idle machine, so it is long beside the messages under way.
+bool stream_writer::warm_up_until_steady() {
+  const stream_options& o = options_;
+  const std::uint64_t messages = std::max<std::uint64_t>(2000, std::uint64_t{16} * under_way());
+  const std::uint64_t pages = o.regions * ceil_div(std::max(o.region_bytes, o.size), o.page != 0 ? o.page : 4096);
+  const std::uint64_t longest = result_.warm_up + 1'000'000 + 10 * pages;
+  steady_state judge;
+  while (!result_.steady && result_.warm_up < longest) {
+    const ps begin = cpu_.time();
+    if (!warm_up(messages)) return false;
+    cpu_.sync();
+    result_.steady = judge.reached(static_cast<double>(messages) / to_seconds(cpu_.time() - begin));
+  }
+  return true;
 }
 
 }  // namespace
 
 void start_stream(hcasim::system& s, const stream_options& o, stream_result& result) {
   auto state = std::make_shared<stream_state>(o, result);
-  start_program(s, 0, "writer", [state](cpu& c, node& n) { writer(*state, c, n); });
+  start_program(s, 0, "writer", [state](cpu& c, node& n) { stream_writer(*state, c, n).run(); });
   start_program(s, 1, "target", [state](cpu& c, node& n) { target(*state, c, n); });
 }
 

@@ -120,9 +120,12 @@ struct pending {
   std::uint64_t pattern;  // WRITE: the written pattern; READ, FETCH_ADD: the expected one
 };
 
+// A QP of the source, with what its peer's memory must hold.
 struct lane {
   ibv_qp* qp = nullptr;
   region mine;
+  std::uint64_t memory = 0;  // at the target
+  std::uint32_t rkey = 0;
   std::deque<pending> outstanding;
   std::vector<std::uint64_t> held;  // pattern of each target slot
   std::vector<std::uint64_t> held_bytes;
@@ -130,104 +133,157 @@ struct lane {
   std::uint64_t counter = 0;
 };
 
-void source(random_state& s, cpu& c, node& n) {
-  process_context p(c, n);
-  const qp_options q = settings(s.o);
-  random_stream random(s.seed, "random_traffic");
-  std::vector<lane> lanes(s.o.qps);
+class random_source {
+ public:
+  random_source(random_state& s, cpu& c, node& n)
+      : state_(s), options_(s.o), cpu_(c), process_(c, n), random_(s.seed, "random_traffic"), lanes_(s.o.qps) {}
+  void run();
+
+ private:
+  void connect();
+  bool post_first();
+  void take_completions();
+  void check(const lane& l, const pending& x);
+  // Posts one operation to the lane; false when the adapter refuses.
+  bool issue(std::size_t i);
+  [[nodiscard]] pending draw(lane& l);
+  void prepare(std::size_t i, pending& x, request& r);
+  void split(const lane& l, const pending& x, request& r);
+  [[nodiscard]] std::uint64_t here(const lane& l, const pending& x) const { return l.mine.addr + x.slot * options_.max_size; }
+
+  random_state& state_;
+  const random_options& options_;
+  cpu& cpu_;
+  process_context process_;
+  random_stream random_;
+  std::vector<lane> lanes_;
+  std::uint64_t issued_ = 0;
+  std::uint64_t sends_ = 0;
+};
+
+void random_source::run() {
+  connect();
+  options_.parts.begin(cpu_);
+  if (!post_first()) return state_.problem("cannot post");
+  take_completions();
+  options_.parts.end(cpu_);
+  state_.sends_in_all.send(cpu_, sends_);
+  state_.out->ok = state_.good();
+}
+
+void random_source::connect() {
+  const qp_options q = settings(options_);
   std::vector<address> mine;
-  for (lane& l : lanes) {
-    l.qp = p.create_qp(q);
-    l.mine = p.allocate(s.slots_bytes() + 4096);
-    l.held.assign(s.o.window, 0);
-    l.held_bytes.assign(s.o.window, 0);
-    mine.push_back(p.address_of(l.qp, q));
+  for (lane& l : lanes_) {
+    l.qp = process_.create_qp(q);
+    l.mine = process_.allocate(state_.slots_bytes() + 4096);
+    l.held.assign(options_.window, 0);
+    l.held_bytes.assign(options_.window, 0);
+    mine.push_back(process_.address_of(l.qp, q));
   }
-  s.sent.resize(lanes.size());
-  s.to_target.send(c, std::move(mine));
-  const target_side there = s.to_source.receive(c);
-  for (std::size_t i = 0; i < lanes.size(); ++i) {
-    p.must_connect(lanes[i].qp, there.qps[i], q);
+  state_.sent.resize(lanes_.size());
+  state_.to_target.send(cpu_, std::move(mine));
+  const target_side there = state_.to_source.receive(cpu_);
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    lanes_[i].memory = there.memory[i];
+    lanes_[i].rkey = there.keys[i];
+    process_.must_connect(lanes_[i].qp, there.qps[i], q);
   }
+}
 
-  std::uint64_t issued = 0;
-  std::uint64_t completed = 0;
-  std::uint64_t sends = 0;
-  const auto issue = [&](std::size_t i) {
-    lane& l = lanes[i];
-    const std::uint64_t slot = l.next_slot++ % s.o.window;
-    const std::uint64_t here = l.mine.addr + slot * s.o.max_size;
-    const std::uint64_t far = there.memory[i] + slot * s.o.max_size;
-    pending x{static_cast<std::size_t>(random.below(op_kinds)), slot, 1 + random.below(s.o.max_size), random.next()};
-    if (x.kind == op_read && l.held_bytes[slot] == 0) x.kind = op_write;
-    request r{.id = i, .sges = {}, .remote = far, .rkey = there.keys[i]};
-    switch (x.kind) {
-      case op_write:
-        lay(p.memory, here, x.pattern, x.bytes);
-        l.held[slot] = x.pattern;
-        l.held_bytes[slot] = x.bytes;
-        break;
-      case op_read:
-        r.opcode = IBV_WR_RDMA_READ;
-        x.bytes = l.held_bytes[slot];
-        x.pattern = l.held[slot];
-        break;
-      case op_send:
-        r.opcode = IBV_WR_SEND;
-        lay(p.memory, here, x.pattern, x.bytes);
-        s.sent[i].push_back({x.pattern, static_cast<std::uint32_t>(x.bytes)});
-        ++sends;
-        break;
-      default:
-        r.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
-        r.remote = there.memory[i] + 3 * s.slots_bytes();
-        r.compare_add = x.pattern;
-        x.bytes = 8;
-        std::swap(x.pattern, l.counter);
-        l.counter = x.pattern + r.compare_add;
-        break;
-    }
-    const std::uint64_t first = x.bytes > 1 && x.kind != op_add ? 1 + random.below(x.bytes - 1) : x.bytes;
-    r.sges.push_back({here, static_cast<std::uint32_t>(first), l.mine.mr->lkey});
-    if (first < x.bytes) r.sges.push_back({here + first, static_cast<std::uint32_t>(x.bytes - first), l.mine.mr->lkey});
-    l.outstanding.push_back(x);
-    ++issued;
-    return post(c, l.qp, r) == 0;
-  };
-
-  s.o.parts.begin(c);
-  for (std::size_t i = 0; i < lanes.size(); ++i) {
-    for (std::uint32_t k = 0; k < s.o.window && issued < s.o.operations; ++k) {
-      if (!issue(i)) return s.problem("cannot post");
+bool random_source::post_first() {
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    for (std::uint32_t k = 0; k < options_.window && issued_ < options_.operations; ++k) {
+      if (!issue(i)) return false;
     }
   }
-  while (completed < issued && s.good()) {
-    const auto wc = next_completion(c, p.cq);
-    if (!wc) return s.problem("no completion");
-    lane& l = lanes[wc->wr_id];
-    if (wc->status != IBV_WC_SUCCESS) {
-      return s.problem(std::string("a ") + op_names[l.outstanding.front().kind] + " failed: " + ibv_wc_status_str(wc->status));
-    }
+  return true;
+}
+
+void random_source::take_completions() {
+  for (std::uint64_t completed = 0; completed < issued_ && state_.good(); ++completed) {
+    const auto wc = next_completion(cpu_, process_.cq);
+    if (!wc) return state_.problem("no completion");
+    lane& l = lanes_[wc->wr_id];
     const pending x = l.outstanding.front();
+    if (wc->status != IBV_WC_SUCCESS)
+      return state_.problem(std::string("a ") + op_names[x.kind] + " failed: " + ibv_wc_status_str(wc->status));
     l.outstanding.pop_front();
-    ++completed;
-    ++s.out->done[x.kind];
-    s.out->bytes += x.bytes;
-    const std::uint64_t here = l.mine.addr + x.slot * s.o.max_size;
-    if (x.kind == op_read && !holds(p.memory, here, x.pattern, x.bytes)) s.problem("a READ brought other bytes");
-    if (x.kind == op_add && p.load64(here) != x.pattern) s.problem("an atomic returned another value");
-    if (issued < s.o.operations && !issue(wc->wr_id)) return s.problem("cannot post");
+    ++state_.out->done[x.kind];
+    state_.out->bytes += x.bytes;
+    check(l, x);
+    if (issued_ < options_.operations && !issue(wc->wr_id)) return state_.problem("cannot post");
   }
-  s.o.parts.end(c);
-  s.sends_in_all.send(c, sends);
-  s.out->ok = s.out->problem.empty();
+}
+
+void random_source::check(const lane& l, const pending& x) {
+  if (x.kind == op_read && !holds(process_.memory, here(l, x), x.pattern, x.bytes))
+    state_.problem("a READ brought other bytes");
+  if (x.kind == op_add && process_.load64(here(l, x)) != x.pattern) state_.problem("an atomic returned another value");
+}
+
+bool random_source::issue(std::size_t i) {
+  lane& l = lanes_[i];
+  pending x = draw(l);
+  request r{.id = i, .sges = {}, .remote = l.memory + x.slot * options_.max_size, .rkey = l.rkey};
+  prepare(i, x, r);
+  split(l, x, r);
+  l.outstanding.push_back(x);
+  ++issued_;
+  return post(cpu_, l.qp, r) == 0;
+}
+
+pending random_source::draw(lane& l) {
+  const std::uint64_t slot = l.next_slot++ % options_.window;
+  pending x{static_cast<std::size_t>(random_.below(op_kinds)), slot, 1 + random_.below(options_.max_size), random_.next()};
+  if (x.kind == op_read && l.held_bytes[slot] == 0) x.kind = op_write;
+  return x;
+}
+
+// Fills in the opcode, lays the payload down, and notes what must come back.
+void random_source::prepare(std::size_t i, pending& x, request& r) {
+  lane& l = lanes_[i];
+  switch (x.kind) {
+    case op_write:
+      lay(process_.memory, here(l, x), x.pattern, x.bytes);
+      l.held[x.slot] = x.pattern;
+      l.held_bytes[x.slot] = x.bytes;
+      break;
+    case op_read:
+      r.opcode = IBV_WR_RDMA_READ;
+      x.bytes = l.held_bytes[x.slot];
+      x.pattern = l.held[x.slot];
+      break;
+    case op_send:
+      r.opcode = IBV_WR_SEND;
+      lay(process_.memory, here(l, x), x.pattern, x.bytes);
+      state_.sent[i].push_back({x.pattern, static_cast<std::uint32_t>(x.bytes)});
+      ++sends_;
+      break;
+    default:
+      r.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+      r.remote = l.memory + 3 * state_.slots_bytes();
+      r.compare_add = x.pattern;
+      x.bytes = 8;
+      std::swap(x.pattern, l.counter);
+      l.counter = x.pattern + r.compare_add;
+      break;
+  }
+}
+
+// Gathers the payload from two pieces, cut anywhere.
+void random_source::split(const lane& l, const pending& x, request& r) {
+  const std::uint64_t first = x.bytes > 1 && x.kind != op_add ? 1 + random_.below(x.bytes - 1) : x.bytes;
+  const std::uint64_t at = here(l, x);
+  r.sges.push_back({at, static_cast<std::uint32_t>(first), l.mine.mr->lkey});
+  if (first < x.bytes) r.sges.push_back({at + first, static_cast<std::uint32_t>(x.bytes - first), l.mine.mr->lkey});
 }
 
 }  // namespace
 
 void start_random(hcasim::system& s, const random_options& o, std::uint64_t seed, random_outcome& out) {
   auto state = std::make_shared<random_state>(o, seed, out);
-  start_program(s, 0, "source", [state](cpu& c, node& n) { source(*state, c, n); });
+  start_program(s, 0, "source", [state](cpu& c, node& n) { random_source(*state, c, n).run(); });
   start_program(s, 1, "target", [state](cpu& c, node& n) { target(*state, c, n); });
 }
 
