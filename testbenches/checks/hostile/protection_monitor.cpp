@@ -163,39 +163,18 @@ void protection_monitor::moved(const dma_request& r) {
   if (frame != frames_.end()) placed(r, frame->second + r.address % page);
 }
 
+// Looks for a packet that may place these bytes. A response or a SEND settles the matter. WRITEs and atomics are granted by
+// keys, which the ledger judges.
 void protection_monitor::placed(const dma_request& r, std::uint64_t va) {
-  const bool atomic = r.op != dma_op::write;
   std::vector<key_ledger::use> uses;
-  // The part of its message that begins with this packet: earlier parts are judged no more.
-  const auto use = [&](const arrival& a, const packet_header& message, unsigned needs, std::uint64_t bytes,
-                       std::uint64_t before = 0) {
-    uses.push_back({message.rkey, needs, message.va + before, bytes - before, a.at, now()});
-  };
   for (const target_qp& q : target_qps) {
     for (const arrival& a : q.came) {
-      const packet_header& h = a.header;
-      if (h.shape().response) {
-        if (responds(q, a, r, va)) return;
-      } else if (is_atomic(h)) {
-        if (atomic && h.va == va && va % 8 == 0 && reaches(q, a) && admitted(q, a, IBV_ACCESS_REMOTE_ATOMIC))
-          use(a, h, IBV_ACCESS_REMOTE_ATOMIC, 8);
-      } else if (atomic) {
-        continue;
-      } else if (is_send(h)) {
-        if (admitted(q, a, 0) && received(q, a, r, va)) return;
-      } else if (is_write(h) && reaches(q, a) && admitted(q, a, IBV_ACCESS_REMOTE_WRITE)) {
-        if (h.shape().first) {
-          if (va >= h.va && holds(a, va - h.va, r)) use(a, h, IBV_ACCESS_REMOTE_WRITE, h.dma_length);
-          continue;
-        }
-        for (const arrival& first : q.firsts) {  // the first packet of its message
-          const packet_header& f = first.header;
-          if (first.life != a.life || f.srqn != h.srqn || va < f.va || va - f.va >= f.dma_length) continue;
-          if (psn_distance(f.psn, h.psn) != static_cast<std::int64_t>((va - f.va) / mtu)) continue;
-          if (holds(a, (va - f.va) % mtu, r) && admitted(q, first, IBV_ACCESS_REMOTE_WRITE)) {
-            use(a, f, IBV_ACCESS_REMOTE_WRITE, f.dma_length, (va - f.va) / mtu * mtu);
-          }
-        }
+      if (placed_without_key(q, a, r, va)) return;
+      if (a.header.shape().response) continue;
+      if (r.op == dma_op::write) {
+        add_writes(uses, q, a, r, va);
+      } else {
+        add_atomic(uses, q, a, va);
       }
     }
   }
@@ -203,6 +182,41 @@ void protection_monitor::placed(const dma_request& r, std::uint64_t va) {
     note(false, misused_, r.bytes, "bytes were placed by a packet that its QP did not allow");
   } else {
     keys.note(uses, r.bytes);
+  }
+}
+
+bool protection_monitor::placed_without_key(const target_qp& q, const arrival& a, const dma_request& r,
+                                            std::uint64_t va) const {
+  if (a.header.shape().response) return responds(q, a, r, va);
+  return r.op == dma_op::write && is_send(a.header) && admitted(q, a, 0) && received(q, a, r, va);
+}
+
+void protection_monitor::add_atomic(std::vector<key_ledger::use>& uses, const target_qp& q, const arrival& a,
+                                    std::uint64_t va) const {
+  const packet_header& h = a.header;
+  if (!is_atomic(h) || h.va != va || va % 8 != 0 || !reaches(q, a) || !admitted(q, a, IBV_ACCESS_REMOTE_ATOMIC)) return;
+  uses.push_back({h.rkey, IBV_ACCESS_REMOTE_ATOMIC, h.va, 8, a.at, now()});
+}
+
+// A packet behind the first one has no RETH: the key stands in any first packet whose PSN and VA fit. Of the message counts the
+// part that begins with this packet, since earlier parts have been judged.
+void protection_monitor::add_writes(std::vector<key_ledger::use>& uses, const target_qp& q, const arrival& a,
+                                    const dma_request& r, std::uint64_t va) const {
+  const packet_header& h = a.header;
+  if (!is_write(h) || !reaches(q, a) || !admitted(q, a, IBV_ACCESS_REMOTE_WRITE)) return;
+  if (h.shape().first) {
+    if (va >= h.va && holds(a, va - h.va, r))
+      uses.push_back({h.rkey, IBV_ACCESS_REMOTE_WRITE, h.va, h.dma_length, a.at, now()});
+    return;
+  }
+  for (const arrival& first : q.firsts) {
+    const packet_header& f = first.header;
+    if (first.life != a.life || f.srqn != h.srqn || va < f.va || va - f.va >= f.dma_length) continue;
+    const std::uint64_t offset = va - f.va;
+    const std::uint64_t before = offset / mtu * mtu;
+    if (psn_distance(f.psn, h.psn) != static_cast<std::int64_t>(offset / mtu)) continue;
+    if (!holds(a, offset - before, r) || !admitted(q, first, IBV_ACCESS_REMOTE_WRITE)) continue;
+    uses.push_back({f.rkey, IBV_ACCESS_REMOTE_WRITE, f.va + before, f.dma_length - before, a.at, now()});
   }
 }
 

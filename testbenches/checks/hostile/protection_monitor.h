@@ -50,6 +50,10 @@ class protection_monitor {
   void asked(const packet& p);
   void moved(const dma_request& r);
   void placed(const dma_request& r, std::uint64_t va);
+  [[nodiscard]] bool placed_without_key(const target_qp& q, const arrival& a, const dma_request& r, std::uint64_t va) const;
+  void add_atomic(std::vector<key_ledger::use>& uses, const target_qp& q, const arrival& a, std::uint64_t va) const;
+  void add_writes(std::vector<key_ledger::use>& uses, const target_qp& q, const arrival& a, const dma_request& r,
+                  std::uint64_t va) const;
 
   target_qp* peer_of(const packet_header& h);
   [[nodiscard]] bool for_victim(const packet& p) const;
