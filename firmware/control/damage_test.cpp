@@ -2,7 +2,7 @@
 // a status, and undamaged objects go on.
 #include <set>
 
-#include "firmware/control/queue_bench.h"
+#include "firmware/control/queues/queue_bench.h"
 
 using namespace hcasim::testing;
 

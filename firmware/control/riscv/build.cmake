@@ -4,7 +4,7 @@ find_program(RISCV_GCC riscv64-unknown-elf-gcc)
 if(NOT RISCV_GCC)
   message(FATAL_ERROR "riscv64-unknown-elf-gcc is missing: install gcc-riscv64-unknown-elf and picolibc-riscv64-unknown-elf")
 endif()
-file(GLOB sources ${ROOT}/firmware/control/*.c)
+file(GLOB sources ${ROOT}/firmware/control/*.c ${ROOT}/firmware/control/queues/*.c ${ROOT}/firmware/control/spaces/*.c)
 list(APPEND sources ${ROOT}/firmware/control/riscv/main.c)
 file(MAKE_DIRECTORY ${OUT})
 execute_process(

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "testbenches/checks/conformance/peer_script.h"
+#include "testbenches/checks/conformance/peer/peer_script.h"
 #include "testbenches/kit/grant_monitor.h"
 #include "testbenches/kit/windows.h"
 #include "tlm/base/random.h"

@@ -4,46 +4,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <utility>
 #include <vector>
 
-#include "firmware/abi/registers.h"
-#include "firmware/abi/wqe.h"
-#include "testbenches/coverification/lockstep/doorbell_stimulus.h"
-#include "testbenches/coverification/lockstep/lockstep.h"
+#include "testbenches/coverification/lockstep/listed_faults_test_kit.h"
 #include "testbenches/coverification/lockstep/validation_page.h"
 
 namespace hcasim::lockstep {
 namespace {
-
-struct listed {
-  std::string right;
-  std::string wrong;
-  bool first = false;  // of its right expression
-};
-// Returns the faults of a unit in the order of their numbers, which begin with 1.
-std::vector<listed> list_of(const std::string& unit) {
-  std::ifstream list(std::string(places::source) + "/models/adapter/" + rtl_of(unit) + "/rtl/mutations.txt");
-  std::vector<listed> all;
-  bool first = false;
-  std::string right;
-  for (std::string line; std::getline(list, line);) {
-    if (line.starts_with("- ")) {
-      first = true;
-      right = line.substr(2);
-    }
-    if (line.starts_with("+ ")) all.push_back({right, line.substr(2), std::exchange(first, false)});
-  }
-  return all;
-}
-
-// Compares the RTL with a fault in it.
-report compare(const std::string& unit, unsigned fault, options o, const item_stream& s) {
-  o.instrumented = true;
-  o.fault = fault;
-  return run_isolated(unit, s, o);
-}
 
 struct part {
   options how;
@@ -223,25 +191,6 @@ TEST(faults, of_rare_doorbells_are_found_by_every_run) {
     }
   }
   EXPECT_EQ(rare, 5U);
-}
-
-// The RTL waits for lines of a write without a WQE. It is never idle then, although nothing is owed or offered.
-TEST(faults, of_rtl_that_is_never_idle_again_end_the_run) {
-  const std::vector<listed> faults = list_of("doorbell");
-  const auto fault = std::find_if(faults.begin(), faults.end(), [](const listed& l) { return l.wrong == "bytes >= 13'd64"; });
-  ASSERT_NE(fault, faults.end());
-  constexpr std::uint32_t qpn = 5;
-  write_fields too_long;
-  too_long.kind = write_kind::bad;
-  too_long.number = qpn;
-  too_long.offset = HCA_UAR_BF;
-  too_long.blocks = 1;
-  too_long.bytes = HCA_BF_BYTES + 1;
-  options o;
-  o.how = mode::single;
-  const report r =
-      compare("doorbell", static_cast<unsigned>(fault - faults.begin()) + 1, o, {pack_qp(qpn, 4096, 0, false), pack(too_long)});
-  EXPECT_NE(r.problem.find("hang: the design is not idle, although it has no work"), std::string::npos) << r.problem;
 }
 
 }  // namespace
