@@ -53,10 +53,10 @@ install(FILES testbenches/coverification/lockstep/stream.py DESTINATION ${HCASIM
 # What `hcasim new-unit` begins from.
 install(DIRECTORY models DESTINATION ${HCASIM_INSTALL_SHARE} FILES_MATCHING REGEX "/rtl/CMakeLists.txt$")
 install(DIRECTORY testbenches/coverification/templates testbenches/coverification/example DESTINATION ${HCASIM_INSTALL_SHARE}/testbenches/coverification)
-install(FILES cmake/add_rtl.cmake cmake/add_unit.cmake cmake/rtl_advice.cmake cmake/rtl_verilate.cmake cmake/rtl_pins.cmake cmake/rtl_endpoints.cmake cmake/rtl_faults.cmake cmake/rtl_check.cmake cmake/systemc.cmake cmake/compiler_faults.cmake
+install(FILES cmake/add_rtl.cmake cmake/add_unit.cmake cmake/rtl_advice.cmake cmake/rtl_verilate.cmake cmake/rtl_faults.cmake cmake/host_program.cmake cmake/rtl_check.cmake cmake/systemc.cmake cmake/compiler_faults.cmake
               cmake/compiler_faults.cpp.in
               cmake/rtl_design.cpp.in cmake/rtl_design.h.in DESTINATION ${HCASIM_INSTALL_CMAKE})
-install(DIRECTORY testbenches/coverification/mutation DESTINATION ${HCASIM_INSTALL_CMAKE} PATTERN "*_test.cpp" EXCLUDE PATTERN CMakeLists.txt EXCLUDE)
+install(DIRECTORY testbenches/coverification/mutation tlm/rtl/wrap DESTINATION ${HCASIM_INSTALL_CMAKE} PATTERN "*_test.cpp" EXCLUDE PATTERN CMakeLists.txt EXCLUDE)
 # The pages, with README.md on top as they link to each other.
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png")
 install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

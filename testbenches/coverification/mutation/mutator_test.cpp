@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "testbenches/coverification/mutation/listed.h"
 #include "testbenches/coverification/mutation/mutant.h"
 
 namespace hcasim::mutation {
@@ -90,6 +91,28 @@ TEST(mutation, broken_text_is_survived) {
   for (std::size_t n = 0; n <= source.size(); ++n) (void)mutate("m.sv", source.substr(0, n));
   for (std::size_t n = 0; n < source.size(); ++n) (void)mutate("m.sv", source.substr(n));
   for (std::size_t n = 0; n < source.size(); ++n) (void)mutate("m.sv", source.substr(0, n) + source.substr(n + 1));
+}
+
+std::string listed(const std::string& faults) {
+  std::map<std::string, std::string> texts{{"m.sv", "module m;\n  assign x = a[1];  // b; c\n  assign y = b;\nendmodule\n"}};
+  try {
+    return std::to_string(put_listed("faults.txt", faults, texts)) + ": " + texts["m.sv"];
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+}
+
+TEST(mutation, listed_faults_are_a_choice_in_the_place_of_the_right_expression) {
+  EXPECT_EQ(
+      listed("# two faults\n@ m.sv\n- a[1]\n+ a[0]\n+ 1'b0\n> logic [3:0] more;\n"),
+      "2: module m;\n  assign x = (hca_mutant::number == 1 ? (a[0]) : hca_mutant::number == 2 ? (1'b0) : (a[1]));  // b; c\n"
+      "  assign y = b;\n  logic [3:0] more;\nendmodule\n");
+  EXPECT_EQ(listed("@ m.sv\n- z\n+ a\n"), "faults.txt: fault 1: m.sv does not contain: z");
+  EXPECT_EQ(listed("@ m.sv\n- b\n+ a\n"), "faults.txt: fault 1: m.sv contains more than once: b");
+  EXPECT_EQ(listed("@ n.sv\n"), "faults.txt: 'n.sv' is not among the sources");
+  EXPECT_EQ(listed("- a[1]\n+ a\n"), "faults.txt: no line '@ ' says which file is meant");
+  EXPECT_EQ(listed("= a\n"),
+            "faults.txt: a line begins with '@ ' (file), '- ' (right), '+ ' (wrong), '> ' (more of the module) or '#': = a");
 }
 
 }  // namespace
