@@ -108,6 +108,7 @@ class command_unit : public unit, public faulty {
     command_unit* owner = nullptr;
   };
 
+  void describe();
   tlm::tlm_sync_enum on_register(register_access& r, tlm::tlm_phase phase, ps& t);
   void advance() { advances_ += opcode_ != HCA_CMD_QUERY_DEVICE; }
   void run();

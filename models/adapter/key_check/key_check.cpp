@@ -18,7 +18,7 @@ key_check::key_check(const sc_core::sc_module_name& name, const key_check_config
   remote.on<&key_check::handle>(this);
   control.on<&key_check::handle_control>(this);
   windows.on<&key_check::handle_control>(this);
-  register_statistics();
+  describe();
 }
 
 tlm::tlm_sync_enum key_check::handle(key_request& r, tlm::tlm_phase phase, ps& t) {
@@ -331,7 +331,7 @@ void key_check::answer_drain(drain& d) {
   target_socket<key_request>::respond(r, now());
 }
 
-void key_check::register_statistics() {
+void key_check::describe() {
   static constexpr const char* sides[2] = {"local", "remote"};
   for (std::size_t s = 0; s < 2; ++s) {
     for (std::size_t v = 0; v < verdicts; ++v) {

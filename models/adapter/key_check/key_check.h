@@ -95,7 +95,7 @@ class key_check : public unit {
   void release(key_request& r, ps t);
   void on_epoch_drained(std::uint32_t index, ps t);
   void answer_drain(drain& d);
-  void register_statistics();
+  void describe();
 
   const key_check_config config_;
   const ps depth_;

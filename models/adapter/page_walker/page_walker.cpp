@@ -25,7 +25,7 @@ page_walker::page_walker(const sc_core::sc_module_name& name, const page_walker_
   for (unsigned i = 0; i < clients; ++i) {
     in.emplace_back(("in_" + std::to_string(i)).c_str()).on<&page_walker::handle>(this);
   }
-  register_statistics();
+  describe();
 }
 
 tlm::tlm_sync_enum page_walker::handle(translate_request& r, tlm::tlm_phase phase, ps& t) {
@@ -288,7 +288,7 @@ void page_walker::note_queue(ps t) {
   queued_probe_.set(ready_.size() + stalled_.size(), t);
 }
 
-void page_walker::register_statistics() {
+void page_walker::describe() {
   stats_.add("hits", "1", "translations answered from the leaf cache", hits_);
   stats_.add("physical", "1", "translations of maps without a table", physical_);
   stats_.add("misses", "1", "lines of page-table entries that were walked for", misses_);

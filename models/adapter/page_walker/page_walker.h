@@ -105,7 +105,7 @@ class page_walker : public unit, public faulty {
   [[nodiscard]] std::uint64_t line_of(const translate_request& r) const;
   [[nodiscard]] std::uint64_t leaf_of(const translate_request& r, const std::uint64_t* entries) const;
   void note_queue(ps t);
-  void register_statistics();
+  void describe();
 
   const page_walker_config config_;
   const unsigned line_shift_;

@@ -27,7 +27,7 @@ port::port(const sc_core::sc_module_name& module_name, const port_config& config
     l.queues.resize(senders);
   }
   link_in.on<&port::receive>(this);
-  register_statistics();
+  describe();
 }
 
 tlm::tlm_sync_enum port::send(unsigned from, packet& p, ps& t) {
@@ -230,7 +230,7 @@ void port::consumed(held& h, ps t) {
   target_socket<packet>::respond(p, t);
 }
 
-void port::register_statistics() {
+void port::describe() {
   stats_.add("egress_packets", "packets", "Packets taken from requester and responder.", egress_packets_);
   stats_.add("egress_bytes", "bytes", "Bytes of these packets on the wire: LRH to VCRC.", egress_bytes_);
   stats_.add("egress_waits", "packets", "Packets that their sender had to keep because their lane was full.", egress_waits_);

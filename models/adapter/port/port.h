@@ -98,7 +98,7 @@ class port : public unit {
   tlm::tlm_sync_enum deliver(packet& p, ps& t, lane* looped, bool copied = false);
   void hand_over(held& h);
   void consumed(held& h, ps t);
-  void register_statistics();
+  void describe();
 
   const port_config config_;
   const clock_domain clock_;

@@ -74,6 +74,7 @@ class send_queue : public unit {
     void on(scheduled_qp_event e) { state = scheduled_qp_table.step(state, e); }
   };
 
+  void describe();
   tlm::tlm_sync_enum on_doorbell(doorbell_ring& b, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum on_control(send_queue_control& c, tlm::tlm_phase phase, ps& t);
   bool take_blueflame(scheduled_qp& q, const doorbell_ring& b, ps t);

@@ -58,6 +58,7 @@ class window_unit : public unit {
     ps at;
   };
 
+  void describe();
   tlm::tlm_sync_enum on_change(window_request& r, tlm::tlm_phase phase, ps& t);
   tlm::tlm_sync_enum on_control(window_request& r, tlm::tlm_phase phase, ps& t);
 

@@ -41,7 +41,7 @@ ib_switch::ib_switch(const sc_core::sc_module_name& module_name, const switch_co
       l.self = this;
       l.owner = &o;
     }
-    register_statistics(o);
+    describe(o);
   }
   stats_.add("forwarded", "packets", "Packets passed on to an output.", forwarded_);
   stats_.add("dropped_no_route", "packets", "Packets dropped because no route leads to their destination LID.", no_route_);
@@ -249,7 +249,7 @@ void ib_switch::arm(output& o, ps when) {
   queue_.at(when, call_holder<&output::self, &ib_switch::wake>(o));
 }
 
-void ib_switch::register_statistics(output& o) {
+void ib_switch::describe(output& o) {
   const std::string n = "port" + std::to_string(o.port) + "_";
   const std::string at = " at output " + std::to_string(o.port);
   stats_.add(n + "packets", "packets", "Packets sent" + at + ".", o.packets);

@@ -91,7 +91,7 @@ class ib_switch : public unit {
   void admit(lane& l);
   void arm(output& o, ps when);
   void wake(output& o);
-  void register_statistics(output& o);
+  void describe(output& o);
 
   const switch_config config_;
   packet_pool& packets_;

@@ -42,7 +42,7 @@ link::link(const sc_core::sc_module_name& module_name, const link_config& config
       directions_[end].lanes[vl].free = config_.buffer / block;
       lane_events_.push_back({this, end, vl});
     }
-    register_statistics(end);
+    describe(end);
   }
 }
 
@@ -263,7 +263,7 @@ void link::wake_for_credits(unsigned end, unsigned vl) {
   queue_.at(when, call_holder<&lane_event::self, &link::on_credits>(lane_events_[end * config_.virtual_lanes + vl]));
 }
 
-void link::register_statistics(unsigned end) {
+void link::describe(unsigned end) {
   direction& d = directions_[end];
   const std::string e = "end" + std::to_string(end) + "_";
   const std::string from = " sent from end " + std::to_string(end);

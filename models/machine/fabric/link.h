@@ -112,7 +112,7 @@ class link : public unit, public faulty {
   void on_credits(const lane_event& e);
   void end_of_fault();
   [[nodiscard]] ps credits_at(const lane& l, std::uint32_t blocks) const;
-  void register_statistics(unsigned end);
+  void describe(unsigned end);
 
   const link_config config_;
   packet_pool& packets_;

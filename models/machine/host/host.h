@@ -116,6 +116,7 @@ class host : public unit, public faulty, private tlm::tlm_mm_interface {
     tlm::tlm_generic_payload* payload = nullptr;
   };
 
+  void describe();
   tlm::tlm_sync_enum memory_access(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay);
   ps move_burst(tlm::tlm_generic_payload& p);
   void end_exhaustion();

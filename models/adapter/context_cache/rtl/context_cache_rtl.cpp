@@ -71,7 +71,7 @@ context_cache_rtl::context_cache_rtl(const sc_core::sc_module_name& name, const 
     r.bytes(d.buffer.data(), bytes_);
     start(d, dma_op::write, r.get(64), t);
   };
-  register_statistics();
+  describe();
 }
 
 tlm::tlm_sync_enum context_cache_rtl::handle(context_request& r, tlm::tlm_phase phase, ps& t) {
@@ -280,7 +280,7 @@ void context_cache_rtl::on_response(transfer& d, ps t) {
   }
 }
 
-void context_cache_rtl::register_statistics() {
+void context_cache_rtl::describe() {
   stats_.add("fetched", "1", "fetches answered with an entry", fetched_);
   stats_.add("misses", "1", "entries read from ICM", misses_);
   stats_.add("write_backs", "1", "dirty entries written to ICM", written_back_);

@@ -83,7 +83,7 @@ class context_cache_rtl : public rtl::shell {
   void answer(const rtl::payload& p, ps t);
   void start(transfer& d, dma_op op, std::uint64_t address, ps t);
   void on_response(transfer& d, ps t);
-  void register_statistics();
+  void describe();
 
   const std::uint32_t bytes_;  // of an entry
   rtl::stream& req_;

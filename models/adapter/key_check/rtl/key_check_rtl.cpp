@@ -77,7 +77,7 @@ key_check_rtl::key_check_rtl(const sc_core::sc_module_name& name, const key_chec
   drn_rsp_.on_transfer = [this](const rtl::payload& p, std::uint64_t, ps t) {
     drained(static_cast<unsigned>(p.get(0, tag_bits)), t);
   };
-  register_statistics();
+  describe();
 }
 
 tlm::tlm_sync_enum key_check_rtl::handle(key_request& r, tlm::tlm_phase phase, ps& t) {
@@ -247,7 +247,7 @@ void key_check_rtl::drained(unsigned tag, ps t) {
   target_socket<key_request>::respond(*r, t);
 }
 
-void key_check_rtl::register_statistics() {
+void key_check_rtl::describe() {
   static constexpr const char* sides[2] = {"local", "remote"};
   for (std::size_t s = 0; s < 2; ++s) {
     for (std::size_t v = 0; v < verdicts; ++v) {

@@ -66,7 +66,7 @@ class key_check_rtl : public rtl::shell {
   void on_response(line& l, ps t);
   void conclude(const rtl::payload& p, ps t);
   void drained(unsigned tag, ps t);
-  void register_statistics();
+  void describe();
 
   bool orphans_;
   rtl::stream& req_;

@@ -41,7 +41,7 @@ page_walker_rtl::page_walker_rtl(const sc_core::sc_module_name& name, const page
   mem_req_.on_transfer = [this](const rtl::payload& p, std::uint64_t, ps t) { read(p, t); };
   stall_by(mem_req_, [](const rtl::payload& p) { return rtl::of_address(p.get(0, 64)); });
   mem_rsp_.on_transfer = [this](const rtl::payload&, std::uint64_t, ps) { await(-1); };
-  register_statistics();
+  describe();
 }
 
 tlm::tlm_sync_enum page_walker_rtl::handle(translate_request& r, tlm::tlm_phase phase, ps& t) {
@@ -130,7 +130,7 @@ void page_walker_rtl::answer(const rtl::payload& p, ps t) {
   target_socket<translate_request>::respond(*r, t);
 }
 
-void page_walker_rtl::register_statistics() {
+void page_walker_rtl::describe() {
   stats_.add("translated", "1", "translations that ended in an address", ok_);
   stats_.add("not_present", "1", "translations that ended at an entry that is not present", not_present_);
   stats_.add("errors", "1", "translations that failed because a table could not be read", errors_);

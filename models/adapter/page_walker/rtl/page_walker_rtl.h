@@ -49,7 +49,7 @@ class page_walker_rtl : public rtl::shell {
   void read(const rtl::payload& p, ps t);
   void on_response(table_read& r, ps t);
   void answer(const rtl::payload& p, ps t);
-  void register_statistics();
+  void describe();
 
   rtl::stream& req_;
   rtl::stream& rsp_;
