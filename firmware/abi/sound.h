@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <string.h>
 
@@ -125,44 +126,55 @@ static inline bool hca_mrc_table_sound(const struct hca_mrc* m) {
   return (last >> (HCA_PTE_BITS * m->levels)) == 0;
 }
 
+/* The form of a valid or free entry of one kind. */
+struct hca_mrc_form {
+  unsigned flags;           /* flags that are set */
+  unsigned optional_flags;  /* flags that may be set */
+  bool table;               /* the entry has a page table; otherwise page size, levels and table are 0 */
+  bool keeps_va;            /* table_va may be set without a table */
+  bool extent;              /* `extent` may be set */
+  unsigned extent_multiple; /* of `extent` */
+  uint32_t most_extents;
+};
+
+/* Returns null for a kind without a form. */
+static inline const struct hca_mrc_form* hca_mrc_form_of(uint8_t kind) {
+  static const struct hca_mrc_form forms[HCA_MRC_KINDS] = {
+      {0, 0, false, false, false, 1, 0},                                       /* NONE */
+      {0, HCA_MRC_ON_DEMAND, true, false, false, 1, 0},                        /* REGION */
+      {0, HCA_MRC_PRIVILEGED, false, false, false, 1, 0},                      /* PHYSICAL */
+      {HCA_MRC_REMOTE_INVALIDATE, 0, true, false, false, 1, HCA_PTE_PER_NODE}, /* FAST */
+      {0, 0, false, false, false, 1, 0},                                       /* NULL */
+      {0, 0, true, false, false, 1, 0},                                        /* DEVICE_MEMORY */
+      {0, 0, true, false, false, 1, 0},                                        /* DMABUF */
+      {0, 0, true, false, true, HCA_EXTENTS_PER_LINE, HCA_EXTENT_LEVELS},      /* ADDRESS_SPACE */
+      {0, 0, true, false, false, 1, 0},                                        /* WINDOW_1 */
+      {HCA_MRC_REMOTE_INVALIDATE, 0, true, false, true, 1, 0},                 /* WINDOW_2 */
+      {0, 0, false, true, true, HCA_EXTENTS_PER_LINE, 0xffffffffU},            /* INDIRECT */
+  };
+  return kind == HCA_MRC_NONE || kind >= HCA_MRC_KINDS ? NULL : &forms[kind];
+}
+
+/* Returns whether nothing but the key byte of its last owner is left in the entry. */
+static inline bool hca_mrc_empty(const struct hca_mrc* m) {
+  return (m->state | m->page_shift | m->levels | m->flags) == 0 && m->function == 0 && m->access == 0 && m->pd == 0 &&
+         m->qpn == 0 && m->parent == 0 && (m->start | m->length | m->table | m->table_va) == 0 &&
+         (m->extent | m->extent_count) == 0;
+}
+
 static inline bool hca_mrc_sound(const struct hca_mrc* m) {
   const unsigned rights = HCA_ACCESS_LOCAL_WRITE | HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC |
                           HCA_ACCESS_MW_BIND | HCA_ACCESS_ZERO_BASED | HCA_ACCESS_HUGETLB | HCA_ACCESS_RELAXED_ORDERING;
-  unsigned flags = 0;
   if (m->state > HCA_MRC_VALID || (m->access & ~rights) != 0 || m->pd > HCA_NUMBER_MASK || m->qpn > HCA_NUMBER_MASK)
     return false;
   if (m->start + m->length < m->start) return false;
-  switch (m->kind) {
-    case HCA_MRC_NONE: /* free: only the key byte of its last owner is left */
-      return (m->state | m->page_shift | m->levels | m->flags) == 0 && m->function == 0 && m->access == 0 && m->pd == 0 &&
-             m->qpn == 0 && m->parent == 0 && (m->start | m->length | m->table | m->table_va) == 0 &&
-             (m->extent | m->extent_count) == 0;
-    case HCA_MRC_PHYSICAL:
-      flags = HCA_MRC_PRIVILEGED;
-      break;
-    case HCA_MRC_NULL:
-      break;
-    case HCA_MRC_INDIRECT:
-      return m->flags == 0 && m->page_shift == 0 && m->levels == 0 && m->table == 0 && m->extent % HCA_EXTENTS_PER_LINE == 0;
-    case HCA_MRC_REGION:
-      return (m->flags & ~(unsigned)HCA_MRC_ON_DEMAND) == 0 && (m->extent | m->extent_count) == 0 && hca_mrc_table_sound(m);
-    case HCA_MRC_FAST:
-      return m->flags == HCA_MRC_REMOTE_INVALIDATE && m->extent == 0 && m->extent_count <= HCA_PTE_PER_NODE &&
-             hca_mrc_table_sound(m);
-    case HCA_MRC_DEVICE_MEMORY:
-    case HCA_MRC_DMABUF:
-    case HCA_MRC_WINDOW_1:
-      return m->flags == 0 && (m->extent | m->extent_count) == 0 && hca_mrc_table_sound(m);
-    case HCA_MRC_ADDRESS_SPACE:
-      return m->flags == 0 && m->extent % HCA_EXTENTS_PER_LINE == 0 && m->extent_count <= HCA_EXTENT_LEVELS &&
-             hca_mrc_table_sound(m);
-    case HCA_MRC_WINDOW_2:
-      return m->flags == HCA_MRC_REMOTE_INVALIDATE && m->extent_count == 0 && hca_mrc_table_sound(m);
-    default:
-      return false;
-  }
-  return (m->flags & ~flags) == 0 && m->page_shift == 0 && m->levels == 0 && (m->table | m->table_va) == 0 &&
-         (m->extent | m->extent_count) == 0;
+  if (m->kind == HCA_MRC_NONE) return hca_mrc_empty(m);
+  const struct hca_mrc_form* f = hca_mrc_form_of(m->kind);
+  if (f == NULL || (m->flags & ~f->optional_flags) != f->flags) return false;
+  if (f->extent ? m->extent % f->extent_multiple != 0 : m->extent != 0) return false;
+  if (m->extent_count > f->most_extents) return false;
+  if (f->table) return hca_mrc_table_sound(m);
+  return m->page_shift == 0 && m->levels == 0 && m->table == 0 && (f->keeps_va || m->table_va == 0);
 }
 
 /* Returns whether a line of four extents is possible: at least one, in order. */

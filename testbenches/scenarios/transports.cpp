@@ -100,16 +100,26 @@ void target(transports_state& s, cpu& c, node& n) {
   s.done.receive(c);
 }
 
+// One way from the source to the target.
+struct service_lane {
+  std::size_t number;  // of its service
+  ibv_qp* qp;
+  const region& here;
+};
+
 // Runs one message; returns whether everything about it was right.
-bool run_one(transports_state& s, process_context& p, std::size_t l, const message& m, std::uint64_t bytes, const region& here,
-             const request& r, ibv_qp* qp, transports_row& row) {
+bool run_one(transports_state& s, process_context& p, const service_lane& on, const message& m, const request& r,
+             transports_row& row) {
   cpu& c = p.c;
+  const std::size_t l = on.number;
+  const region& here = on.here;
+  const std::uint64_t bytes = row.bytes;
   p.fill(here.addr, bytes, static_cast<std::uint8_t>(s.out.messages + 1));
   const std::size_t before = s.arrivals.size();
   c.spend(5_us);  // earlier work comes to rest
   c.sync();
   const ps begin = c.time();
-  if (!s.check(complete(c, qp, r).status == IBV_WC_SUCCESS, "a message failed")) return false;
+  if (!s.check(complete(c, on.qp, r).status == IBV_WC_SUCCESS, "a message failed")) return false;
   row.completed = c.time() - begin;
   c.spend(20_us);
   c.sync();
@@ -135,7 +145,8 @@ bool run_one(transports_state& s, process_context& p, std::size_t l, const messa
          s.check(there.bytes(at, bytes) == p.bytes(here.addr, bytes), "other bytes arrived");
 }
 
-void run_lane(transports_state& s, process_context& p, std::size_t l, ibv_qp* qp, const address& peer, const region& here) {
+void run_lane(transports_state& s, process_context& p, const service_lane& on, const address& peer) {
+  const std::size_t l = on.number;
   request base{.remote = s.written[l].addr, .rkey = s.written[l].mr->rkey};
   if (services[l].type == IBV_QPT_UD) {
     ibv_ah_attr to{peer.lid, 0, 1};
@@ -151,9 +162,9 @@ void run_lane(transports_state& s, process_context& p, std::size_t l, ibv_qp* qp
       for (std::uint32_t i = 0; i < s.o.repetitions; ++i) {
         request r = base;
         r.opcode = m.opcode;
-        r.sges = {{here.addr, static_cast<std::uint32_t>(bytes), here.mr->lkey}};
+        r.sges = {{on.here.addr, static_cast<std::uint32_t>(bytes), on.here.mr->lkey}};
         r.immediate = static_cast<std::uint32_t>(0x1000 + s.out.messages);
-        if (!run_one(s, p, l, m, bytes, here, r, qp, row)) return;
+        if (!run_one(s, p, on, m, r, row)) return;
       }
       s.out.rows.push_back(row);
     }
@@ -175,7 +186,7 @@ void source(transports_state& s, cpu& c, node& n) {
   for (std::size_t i = 0; i < services.size(); ++i) {
     p.must_connect(qps[i], peers[i], settings(s, services[i]));
     s.o.parts.begin(c, services[i].name);
-    run_lane(s, p, i, qps[i], peers[i], here);
+    run_lane(s, p, {i, qps[i], here}, peers[i]);
     s.o.parts.end(c);
   }
   s.done.send(c, 1);

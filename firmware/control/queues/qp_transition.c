@@ -86,21 +86,31 @@ int fw_qp_transition(uint8_t transport, uint8_t from, uint8_t to, uint32_t mask)
 }
 
 int fw_qp_values(const struct fw_limits* l, uint32_t mask, const struct hca_modify_qp* a) {
-  const uint8_t rights = HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC;
-  const bool bad =
-      ((mask & HCA_QP_SQD_NOTIFY) != 0 && a->sqd_notify > 1) || ((mask & HCA_QP_STATE) != 0 && a->state >= STATES) ||
-      /* LOCAL_WRITE is customary here and means nothing */
-      ((mask & HCA_QP_ACCESS) != 0 && (a->access & ~(rights | HCA_ACCESS_LOCAL_WRITE)) != 0) ||
-      ((mask & HCA_QP_AV) != 0 && a->service_level > 15) ||
-      ((mask & HCA_QP_PATH_MTU) != 0 && (a->mtu_shift < 8 || a->mtu_shift > l->mtu_shift)) ||
-      ((mask & HCA_QP_TIMEOUT) != 0 && a->timeout > 31) || ((mask & HCA_QP_RETRY_COUNT) != 0 && a->retry_count > 7) ||
-      ((mask & HCA_QP_RNR_RETRY) != 0 && a->rnr_retry > 7) || ((mask & HCA_QP_RQ_PSN) != 0 && a->rq_psn > FW_NUMBER_MASK) ||
-      ((mask & HCA_QP_SQ_PSN) != 0 && a->sq_psn > FW_NUMBER_MASK) ||
-      ((mask & HCA_QP_MAX_READ_OUT) != 0 && a->max_read_out > l->max_read_depth) ||
-      ((mask & HCA_QP_MAX_READ_IN) != 0 && a->max_read_in > l->max_read_depth) ||
-      ((mask & HCA_QP_MIN_RNR_TIMER) != 0 && a->min_rnr_timer > 31) ||
-      ((mask & HCA_QP_DEST_QPN) != 0 && a->dest_qpn > FW_NUMBER_MASK);
-  return bad ? HCA_BAD_PARAMETER : HCA_OK;
+  /* LOCAL_WRITE is customary here and means nothing */
+  const unsigned rights = HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC | HCA_ACCESS_LOCAL_WRITE;
+  const struct {
+    uint32_t attribute, value, least, most;
+  } ranges[] = {
+      {HCA_QP_STATE, a->state, 0, STATES - 1},
+      {HCA_QP_SQD_NOTIFY, a->sqd_notify, 0, 1},
+      {HCA_QP_ACCESS, a->access & ~rights, 0, 0},
+      {HCA_QP_AV, a->service_level, 0, 15},
+      {HCA_QP_PATH_MTU, a->mtu_shift, 8, l->mtu_shift},
+      {HCA_QP_TIMEOUT, a->timeout, 0, 31},
+      {HCA_QP_RETRY_COUNT, a->retry_count, 0, 7},
+      {HCA_QP_RNR_RETRY, a->rnr_retry, 0, 7},
+      {HCA_QP_MIN_RNR_TIMER, a->min_rnr_timer, 0, 31},
+      {HCA_QP_RQ_PSN, a->rq_psn, 0, FW_NUMBER_MASK},
+      {HCA_QP_SQ_PSN, a->sq_psn, 0, FW_NUMBER_MASK},
+      {HCA_QP_MAX_READ_OUT, a->max_read_out, 0, l->max_read_depth},
+      {HCA_QP_MAX_READ_IN, a->max_read_in, 0, l->max_read_depth},
+      {HCA_QP_DEST_QPN, a->dest_qpn, 0, FW_NUMBER_MASK},
+  };
+  for (unsigned i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+    const bool given = (mask & ranges[i].attribute) != 0;
+    if (given && (ranges[i].value < ranges[i].least || ranges[i].value > ranges[i].most)) return HCA_BAD_PARAMETER;
+  }
+  return HCA_OK;
 }
 
 void fw_qp_apply(struct hca_qpc* q, uint32_t mask, const struct hca_modify_qp* a, const struct hca_route* route) {
