@@ -1,6 +1,9 @@
 # Programs of the project that run while a project is configured, on the machine that does so.
 include_guard(GLOBAL)
 
+set(HCASIM_HOST_PROGRAMS ${CMAKE_BINARY_DIR} CACHE PATH "Folder of the programs that run while projects are configured; several projects may share one")
+mark_as_advanced(HCASIM_HOST_PROGRAMS)
+
 # Sets HCASIM_HOST_CXX, a compiler for such programs. It is the project's own compiler unless that compiles for another machine.
 function(hca_find_host_compiler)
   if(NOT CMAKE_CROSSCOMPILING)
@@ -23,7 +26,7 @@ function(hca_host_program variable name folder)
     cmake_path(GET folder FILENAME last)
     set(path ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/${last})
   endif()
-  set(tool ${CMAKE_BINARY_DIR}/${name})
+  set(tool ${HCASIM_HOST_PROGRAMS}/${name})
   file(GLOB parts ${path}/*.h ${path}/*.cpp)
   list(FILTER parts EXCLUDE REGEX "_test\\.cpp$")
   hca_rtl_state(now "${HCASIM_HOST_CXX}" ${parts})

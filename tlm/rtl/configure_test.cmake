@@ -1,5 +1,5 @@
 # What hca_add_rtl says at configure time about RTL that does not fit: each case is a project of a few lines.
-# cmake -DSOURCE=... -DOUT=... -DGENERATOR=... -DMAKE=... -DCXX=... -P configure_test.cmake
+# cmake -DSOURCE=... -DOUT=... -DGENERATOR=... -DMAKE=... -DCXX=... -DPROGRAMS=... -P configure_test.cmake
 file(REMOVE_RECURSE ${OUT})
 file(WRITE ${OUT}/faults.txt "@ suspect.sv\n- ck\n+ rst\n")
 set(number 0)
@@ -15,7 +15,7 @@ function(expect message rtl)
   file(WRITE ${dir}/CMakeLists.txt "cmake_minimum_required(VERSION 3.25)\nproject(case LANGUAGES CXX)\nfind_package(Threads REQUIRED)\n"
        "add_library(hcasim_rtl INTERFACE)\ninclude(${SOURCE}/cmake/add_rtl.cmake)\nhca_add_rtl(NAME x ${rtl})\n")
   execute_process(COMMAND ${CMAKE_COMMAND} -G ${GENERATOR} -DCMAKE_MAKE_PROGRAM=${MAKE} -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_CXX_COMPILER_WORKS=1
-                          -S ${dir} -B ${dir}/build ${ARGN}
+                          -DHCASIM_HOST_PROGRAMS=${PROGRAMS} -S ${dir} -B ${dir}/build ${ARGN}
                   RESULT_VARIABLE status OUTPUT_VARIABLE said ERROR_VARIABLE said)
   string(REGEX REPLACE "[ \n]+" " " said "${said}")
   if(message STREQUAL "")

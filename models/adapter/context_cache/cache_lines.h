@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/adapter/context_cache/context_cache_config.h"
+#include "models/adapter/context_cache/entry_transfers.h"
 #include "models/adapter/context_cache/line_rules.h"
 #include "tlm/base/lazy_array.h"
 #include "tlm/context.h"
@@ -39,15 +40,20 @@ class cache_lines {
   [[nodiscard]] std::uint16_t fetch_of(std::size_t slot) const { return slots_[slot].fetch; }
   [[nodiscard]] bool held(std::size_t slot) const { return slots_[slot].pins != 0; }
   [[nodiscard]] std::uint64_t pinned() const { return pins_; }
+  // Returns the part of a dirty entry that ICM lacks; a ruined entry is written whole.
+  [[nodiscard]] entry_part changed(std::size_t slot, bool ruined) const;
 
   void on(std::size_t slot, line_event e);
+  // Notes that ICM has the entry's bytes.
+  void keep(std::size_t slot);
   // Gives the line to an index that is fetched from now on.
   void begin(std::size_t slot, std::uint32_t index, std::uint16_t fetch) {
     rename(slot, index);
     on(slot, line_event::fetch_begins);
     slots_[slot].fetch = fetch;
   }
-  void rename(std::size_t slot, std::uint32_t index) { tags_[slot] = index + 1; }
+  // Gives the line another index, of whose bytes ICM has none.
+  void rename(std::size_t slot, std::uint32_t index);
   void forget(std::size_t slot, line_event why) {
     on(slot, why);
     tags_[slot] = 0;
@@ -77,10 +83,12 @@ class cache_lines {
   const std::uint32_t sets_;
   const std::uint32_t ways_;
   const std::uint32_t mask_;  // 0 = the sets are no power of two
+  const std::uint32_t entry_bytes_;
   const unsigned stride_shift_;
   lazy_array<std::uint32_t> tags_;  // index + 1; 0 = empty
   lazy_array<slot_state> slots_;
   lazy_array<std::byte> data_;
+  lazy_array<std::byte> in_icm_;  // with write_changes: the bytes as they were read
   std::unique_ptr<replacement> policy_;
   std::vector<std::uint8_t> locked_;  // scratch of victim()
   std::uint64_t pins_ = 0;

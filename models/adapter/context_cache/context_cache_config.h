@@ -19,6 +19,7 @@ struct context_cache_config {
   double issue_interval = 1;
   std::uint32_t fetches = 16;
   std::uint32_t write_buffers = 4;
+  bool write_changes = false;
   bool hit_under_miss = true;
   std::uint64_t seed = 1;
 
@@ -35,6 +36,8 @@ struct context_cache_config {
     k.cycles("issue_interval", issue_interval, 0, 1000, "between two look-ups");
     k.count("fetches", fetches, 1, 4096, "entries being fetched from ICM at once; more misses wait in order");
     k.count("write_buffers", write_buffers, 1, 4096, "evicted dirty entries on their way to ICM at once");
+    k.flag("write_changes", write_changes,
+           "an evicted entry is written from its first changed 64 B line to its last; otherwise the whole entry");
     k.flag("hit_under_miss", hit_under_miss, "look-ups go on while a miss is outstanding; otherwise they wait in order");
     k.count("seed", seed, 0, 1.8e19, "of the random policy");
   }

@@ -15,7 +15,9 @@ inline void memories(const context_cache_config& c, std::uint64_t entry_bytes, s
   const std::uint64_t tag = log_entries > set_bits ? log_entries - set_bits : 0;
   m.add("entries", memory_kind::data, entries, bits_of(entry_bytes) + code_bits, "contexts with their integrity codes");
   add_tags(m, "tags", c.sets, c.ways, tag, "index of the context, without the bits that choose the set");
-  m.add("line_state", memory_kind::state, entries, 3, "empty, being fetched, clean, dirty, and whether it is pinned");
+  const std::uint64_t dirty_lines = c.write_changes ? ceil_div(entry_bytes, std::uint64_t{64}) - 1 : 0;
+  m.add("line_state", memory_kind::state, entries, 3 + dirty_lines,
+        "empty, being fetched, clean, dirty (each 64 B line with write_changes), and whether it is pinned");
   m.add("replacement", memory_kind::state, c.sets, replacement_bits(c.policy, c.ways), "order of use of a set's ways");
   m.add("fetches", memory_kind::cam, c.fetches, log_entries + bits_for(entries), "misses under way: index and place");
   m.add("write_buffers", memory_kind::data, c.write_buffers, bits_of(entry_bytes) + code_bits, "evicted dirty entries");

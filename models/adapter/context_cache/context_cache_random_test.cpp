@@ -105,15 +105,17 @@ class random_icm : public unit {
   std::deque<job> jobs_;
 };
 
-class ContextCacheRandom : public ::testing::TestWithParam<std::tuple<replacement_policy, int, int, bool, int>> {};
+class ContextCacheRandom : public ::testing::TestWithParam<std::tuple<replacement_policy, int, int, bool, bool>> {};
 
 TEST_P(ContextCacheRandom, EveryFetchSeesTheLastWrite) {
-  const auto [policy, sets, ways, hit_under_miss, seed] = GetParam();
+  const auto [policy, sets, ways, hit_under_miss, write_changes] = GetParam();
+  const int seed = 1;
   context_cache_config c = small_cache(static_cast<std::uint32_t>(sets), static_cast<std::uint32_t>(ways));
   c.policy = policy;
   c.fetches = 3;
   c.write_buffers = 2;
   c.hit_under_miss = hit_under_miss;
+  c.write_changes = write_changes;
   constexpr std::size_t entries = 40;
   const clock_domain clock{frequency{1e9}};
   context_cache cache("cache", c, clock, entry_bytes, 2);
@@ -151,11 +153,11 @@ TEST_P(ContextCacheRandom, EveryFetchSeesTheLastWrite) {
 
 INSTANTIATE_TEST_SUITE_P(All, ContextCacheRandom,
                          ::testing::Combine(::testing::ValuesIn(all_replacement_policies), ::testing::Values(1, 3, 4),
-                                            ::testing::Values(1, 3), ::testing::Bool(), ::testing::Values(1)),
+                                            ::testing::Values(1, 3), ::testing::Bool(), ::testing::Bool()),
                          [](const auto& p) {
                            return std::string(replacement_policies.begin()[static_cast<int>(std::get<0>(p.param))]) + "_sets" +
                                   std::to_string(std::get<1>(p.param)) + "_ways" + std::to_string(std::get<2>(p.param)) +
-                                  (std::get<3>(p.param) ? "_pass" : "_block");
+                                  (std::get<3>(p.param) ? "_pass" : "_block") + (std::get<4>(p.param) ? "_changes" : "");
                          });
 
 }  // namespace

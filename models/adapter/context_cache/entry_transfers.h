@@ -18,6 +18,12 @@ struct after_transfer {
   void await_resume() const {}
 };
 
+// Bytes of an entry.
+struct entry_part {
+  std::uint32_t offset = 0;
+  std::uint32_t bytes = 0;
+};
+
 class entry_transfers {
  public:
   entry_transfers(initiator_socket<dma_request>& dma, std::uint32_t entry_bytes, context_cache_counters& counters)
@@ -39,24 +45,24 @@ class entry_transfers {
     ++counters_.failed;
   }
 
-  // Reads or writes an entry: `co_await icm.read(...)` goes on when the bytes have moved.
+  // Reads an entry or writes a part of one: `co_await icm.read(...)` goes on when the bytes have moved.
   [[nodiscard]] auto read(dma_request& d, std::uint32_t index, std::byte* to, ps& t) {
-    fill(d, dma_op::read, index, to);
+    fill(d, dma_op::read, index, {0, bytes_}, to);
     return dma_.request(d, t);
   }
-  [[nodiscard]] auto write(dma_request& d, std::uint32_t index, std::byte* from, ps& t) {
-    fill(d, dma_op::write, index, from);
+  [[nodiscard]] auto write(dma_request& d, std::uint32_t index, const entry_part& part, std::byte* from, ps& t) {
+    fill(d, dma_op::write, index, part, from);
     ++counters_.written_back;
     return dma_.request(d, t);
   }
 
  private:
-  void fill(dma_request& d, dma_op op, std::uint32_t index, std::byte* data) const {
+  void fill(dma_request& d, dma_op op, std::uint32_t index, const entry_part& part, std::byte* data) const {
     d.op = op;
     d.source = dma_source::context;
     d.failed = false;
-    d.bytes = bytes_;
-    d.address = base_ + std::uint64_t{index} * bytes_;
+    d.bytes = part.bytes;
+    d.address = base_ + std::uint64_t{index} * bytes_ + part.offset;
     d.data = data;
   }
 

@@ -75,8 +75,10 @@ process line_drops::run(drop& d) {
   ps t = std::max(d.request->t, now());
   co_await queue_.until(t);
   const bool there = d.slot != cache_lines::nowhere;
-  if (there && lines_.life(d.slot) == line_life::dropping_dirty) {
-    co_await icm_.write(d.write, d.index, lines_.bytes_of(d.slot), t);
+  const bool dirty = there && lines_.life(d.slot) == line_life::dropping_dirty;
+  const entry_part part = dirty ? lines_.changed(d.slot, d.write.ruined) : entry_part();
+  if (part.bytes != 0) {
+    co_await icm_.write(d.write, d.index, part, lines_.bytes_of(d.slot) + part.offset, t);
     co_await after_transfer{t, d.launching};
     counters_.write_failures += d.write.failed;
   }

@@ -55,6 +55,7 @@ void line_fetches::fill(record& f, ps t) {
     parts_.drops.on_fetch_failed(index);
   } else {
     lines.on(slot, line_event::fetched);
+    lines.keep(slot);
   }
   free_.push(f);
   count(-1, t);

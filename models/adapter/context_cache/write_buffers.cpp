@@ -5,16 +5,21 @@ namespace hcasim {
 write_buffers::entry* write_buffers::evict(std::size_t slot) {
   ++counters_.evictions;
   if (lines_.life(slot) == line_life::clean) return nullptr;
+  const bool ruined = lines_.life(slot) == line_life::ruined;
+  const entry_part part = lines_.changed(slot, ruined);
+  if (part.bytes == 0) return nullptr;
   entry& e = pool_.get();
-  e.write.ruined = lines_.life(slot) == line_life::ruined;
+  e.write.ruined = ruined;
   e.index = lines_.index_of(slot);
-  e.bytes.assign(lines_.bytes_of(slot), lines_.bytes_of(slot) + icm_.bytes());
+  e.part = part;
+  const std::byte* const from = lines_.bytes_of(slot) + part.offset;
+  e.bytes.assign(from, from + part.bytes);
   writing_.push_back(&e);
   return &e;
 }
 
 process write_buffers::write(entry& e, ps t) {
-  co_await icm_.write(e.write, e.index, e.bytes.data(), t);
+  co_await icm_.write(e.write, e.index, e.part, e.bytes.data(), t);
   counters_.write_failures += e.write.failed;
   std::erase(writing_, &e);
   buffers_.give();

@@ -16,7 +16,8 @@ class write_buffers {
   struct entry {
     dma_request write;
     std::uint32_t index = 0;
-    std::vector<std::byte> bytes;
+    entry_part part;
+    std::vector<std::byte> bytes;  // of the part
     fifo<pending_request> waiting;
   };
 

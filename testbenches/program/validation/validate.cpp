@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <iostream>
 #include <set>
 #include <thread>
@@ -63,7 +64,9 @@ int run_validate(const validate_options& o, platform_factory machine) {
   for (compared_experiment& e : f.experiments) add_marks(e, o.preset, f.presets);
   const interrupt_watch watch;
   const work_folder folder(o.folder, "validate");
-  replay runs(folder.path(), o.preset, machine);
+  // The studies lie in another folder than the one that a file's name is relative to.
+  const bool is_file = std::filesystem::is_regular_file(o.preset);
+  replay runs(folder.path(), is_file ? std::filesystem::absolute(o.preset).string() : o.preset, machine);
   for (compared_experiment& e : f.experiments) {
     for (compared_series& s : e.series) {
       if (s.replay->not_expressible.empty()) runs.add(*e.of, s);
