@@ -67,18 +67,22 @@ void check_two(const compared_series& s, const shape_check& c, std::vector<check
   const double model = value(*a->model, *b->model);
   const double published = value(a->published->y, b->published->y);
   bool ok = true;
+  double off = 0;
   std::string wanted;
   if (c.wanted) {
-    ok = std::fabs(model - *c.wanted) <= c.within.value_or(0);
+    const double apart = std::fabs(model - *c.wanted), allowed = c.within.value_or(0);
+    ok = apart <= allowed;
+    off = allowed > 0 ? apart / allowed : apart > 0 ? 1 : 0;
     wanted = fmt::format("; wanted {} +- {}", *c.wanted, c.within.value_or(0));
   }
   if (c.least) {
     ok = ok && model >= *c.least;
+    if (!ok) off = std::max(off, 1.0);
     wanted += fmt::format("; wanted {} at least", *c.least);
   }
   to.push_back({fmt::format("{} of {} from {} to {}: published {:.2f}, model {:.2f}{}", ratio ? "ratio" : "step", s.name,
                             short_number(c.from), short_number(c.to), published, model, wanted),
-                ok});
+                ok, off});
 }
 
 // The two go the same way where the measured difference is beyond its own error of 2 %.

@@ -44,6 +44,7 @@ struct judgement {
 struct checked_shape {
   std::string text;
   bool ok = false;
+  double off = ok ? 0 : 1;  // distance from the wanted value, as a share of the allowed one
 };
 
 enum class fidelity_verdict : std::uint8_t { within, outside, not_expressible };

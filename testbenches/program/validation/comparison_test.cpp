@@ -99,6 +99,13 @@ TEST_F(comparison, cost_grows_with_error_broken_limits_and_failed_shapes) {
   EXPECT_NEAR(cost_of(judged({10, 10}, {11, 11}, "tolerance: {mape: 5}")), 2 + 1, 1e-9);
   EXPECT_NEAR(cost_of(judged({10, 10}, {10.1, 10.1}, "tolerance: {mape: 5}\nchecks: [{ratio: a, from: 1, to: 2, least: 2}]")),
               1.2, 1e-9);
+  const auto step = [&](double model, const char* tolerance) {
+    return cost_of(
+        judged({10, 12}, {10, model}, std::string(tolerance) + "\nchecks: [{step: a, from: 1, to: 2, near: 2, within: 0.5}]"));
+  };
+  EXPECT_NEAR(step(12.25, "tolerance: {asymptote: 5}"), 0.5, 1e-9) << "the points do not count";
+  EXPECT_NEAR(step(12.5, "tolerance: {asymptote: 5}"), 1, 1e-9);
+  EXPECT_GT(step(14, "tolerance: {asymptote: 5}"), 4) << "a broken limit counts beside it";
 }
 
 TEST(pattern_search, finds_a_corner_of_absolute_errors_and_is_deterministic) {

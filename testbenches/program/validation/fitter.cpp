@@ -26,7 +26,9 @@ double excess(double value, const std::optional<double>& limit) {
 
 double cost_of_judgement(const judgement& j) {
   const double scale = j.limits.mape ? *j.limits.mape : j.limits.worst ? *j.limits.worst / 2 : 10;
-  return j.mape / scale + excess(j.mape, j.limits.mape) + excess(j.worst, j.limits.worst) +
+  // Points do not count where only the shape of a curve has a tolerance: their common offset is taken for the set-up's.
+  const bool by_points = j.limits.mape || j.limits.worst || !j.limits.any();
+  return (by_points ? j.mape / scale : 0) + excess(j.mape, j.limits.mape) + excess(j.worst, j.limits.worst) +
          excess(j.asymptote, j.limits.asymptote) + excess(j.knee.value_or(0), j.limits.knee);
 }
 
@@ -43,9 +45,9 @@ double cost_of(const compared_experiment& e) {
     sum += cost_of_judgement(j);
     ++judged;
   }
-  const auto failed = std::count_if(e.shapes.begin(), e.shapes.end(), [](const checked_shape& s) { return !s.ok; });
-  return (judged ? sum / static_cast<double>(judged) : 0) +
-         (e.shapes.empty() ? 0 : static_cast<double>(failed) / static_cast<double>(e.shapes.size()));
+  double off = 0;
+  for (const checked_shape& s : e.shapes) off += s.off;
+  return (judged ? sum / static_cast<double>(judged) : 0) + (e.shapes.empty() ? 0 : off / static_cast<double>(e.shapes.size()));
 }
 
 std::vector<compared_experiment> fitter::selected(const series_filter& wanted) const {
