@@ -361,6 +361,21 @@ TEST_F(studies, pcie_mix) {
   EXPECT_NEAR(get(5, "512 B"), get(4, "256 B"), 0.01 * get(4, "256 B"));
 }
 
+TEST_F(studies, isolation) {
+  run("isolation");
+  const auto get = [&](const char* metric, const char* neighbour, int buffers = 256) {
+    return value(metric, fmt::format("neighbour = '{}' AND buffers = {}", neighbour, buffers));
+  };
+  const double alone = get("rate", "none");
+  for (const char* harmless : {"32768 regions", "atomics", "registrations"}) EXPECT_GT(get("rate", harmless), 0.98 * alone);
+  for (const char* queue : {"long WRITEs", "long READs"}) {
+    EXPECT_LT(get("rate", queue), 0.1 * alone);
+    EXPECT_GT(get("p99", queue), 4 * get("p99", queue, 32)) << "packets wait in the shared buffers";
+  }
+  EXPECT_LT(get("rate", "512 QPs"), 0.7 * alone);
+  EXPECT_LT(get("rate", "512 QPs", 32), 0.7 * get("rate", "512 QPs")) << "and so do misses";
+}
+
 TEST_F(studies, incast_keys) {
   run("incast_keys");
   const auto get = [&](const char* size, const char* key) {
