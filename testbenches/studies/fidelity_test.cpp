@@ -135,6 +135,18 @@ TEST_F(fidelity, bad_measurements_are_told_with_file_line_and_mend) {
   EXPECT_NE(o.text.find("own.csv:1:1: preset: this column is missing"), std::string::npos) << o.text;
 }
 
+// README counts the experiments of older adapters, V and X.
+TEST_F(fidelity, readme_says_how_many_are_within) {
+  unsigned all = 0, within = 0;
+  for (const auto& [name, text] : sections(page())) {
+    if (name[0] != 'V' && name[0] != 'X') continue;
+    ++all;
+    within += text.find("Verdict: **within**") != std::string::npos;
+  }
+  const std::string sentence = fmt::format("{} of {} experiments are within their tolerances", within, all);
+  EXPECT_NE(file_content(fs::path(places::source) / "README.md").find(sentence), std::string::npos) << sentence;
+}
+
 TEST_F(fidelity, a_claim_that_does_not_hold_is_a_failure) {
   std::ofstream(folder_ / "boast.yaml") << "# validated: V01\ninclude: nfp6000\nhca:\n  clock: 300 MHz\n";
   for (const fs::path& preset : {folder_ / "boast.yaml", fs::relative(folder_ / "boast.yaml")}) {
