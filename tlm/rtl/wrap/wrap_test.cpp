@@ -9,7 +9,7 @@
 namespace hcasim::wrap {
 namespace {
 
-constexpr const char* header = R"(
+constexpr const char* some_ports = R"(
     VL_IN8(&ck,0,0);
     VL_IN8(&rst,0,0);
     VL_IN8(&i_v,0,0);
@@ -28,7 +28,7 @@ module_ports ports_of(const std::string& text, const std::string& code = {}) {
 }
 
 // Returns the lines that the pins make, or why they are refused.
-std::string made_of(std::vector<std::string> more, const std::string& text = header) {
+std::string made_of(std::vector<std::string> more, const std::string& text = some_ports) {
   try {
     const module_ports ports = ports_of(text);
     pins p(ports, "top");
@@ -41,7 +41,7 @@ std::string made_of(std::vector<std::string> more, const std::string& text = hea
 }
 
 TEST(wrap, reads_ports_with_their_directions_and_widths) {
-  const module_ports ports = ports_of(header);
+  const module_ports ports = ports_of(some_ports);
   ASSERT_EQ(ports.all().size(), 10U);
   EXPECT_EQ(ports.find("i_high")->bits, 128U);
   EXPECT_FALSE(ports.find("i_high")->output);
@@ -79,7 +79,7 @@ TEST(wrap, makes_a_line_of_each_pin) {
 }
 
 TEST(wrap, takes_the_period_of_a_clock_as_a_ratio) {
-  const std::string more = std::string(header) + "    VL_IN8(&fast,0,0);\n";
+  const std::string more = std::string(some_ports) + "    VL_IN8(&fast,0,0);\n";
   const std::vector<std::string> rest{"in in valid=i_v data=i_low,i_high", "axis s = s_*"};
   const auto line = [&](const std::string& clock) {
     std::vector<std::string> all = rest;
