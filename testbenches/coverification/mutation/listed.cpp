@@ -20,7 +20,7 @@ class reader {
     end_choice();
     if (mark == "@ ") {
       file_ = rest;
-      if (texts_.count(file_) == 0) refuse("'" + file_ + "' is not among the sources");
+      if (!texts_.contains(file_)) refuse("'" + file_ + "' is not among the sources");
     } else if (mark == "- ") {
       right_ = rest;
     } else if (mark == "> ") {

@@ -127,7 +127,9 @@ std::string endpoint::port_of(std::string_view of, std::string_view signal) cons
   const std::string letters(kind_ == "tlp" ? "" : of);  // streams of TLPs have no letter for their channel
   const port* p = nullptr;
   for (const auto& [before, behind] : ends_) {
-    if (const port* const one = pins_.ports_.find_any_case(before + letters + std::string(signal) + behind)) p = one;
+    std::string name = before;
+    name.append(letters).append(signal).append(behind);
+    if (const port* const one = pins_.ports_.find_any_case(name)) p = one;
   }
   if (!p) return {};
   if (lanes_ == 1) return p->name;
@@ -139,7 +141,7 @@ std::string endpoint::port_of(std::string_view of, std::string_view signal) cons
 }
 
 std::string endpoint::must_have(std::string_view of, std::string_view signal) const {
-  const std::string port = port_of(of, signal);
+  std::string port = port_of(of, signal);
   if (port.empty()) missing(of, signal);
   return port;
 }

@@ -127,9 +127,11 @@ std::optional<steps> find_steps(std::string_view code, const std::string& name, 
     if (!mask) return {};
     found.triggers += "    triggered.at(" + t.number + "U) = (of_clocks & " + std::to_string(*mask) + "U) != 0;\n";
   }
-  for (auto t = triggers.rbegin(); t != triggers.rend(); ++t) text.erase(t->begin, t->end - t->begin);
+  std::for_each(triggers.rbegin(), triggers.rend(), [&text](const assignment& t) { text.erase(t.begin, t.end - t.begin); });
   for (const std::string& clock : clocks) {
-    replace_all(text, "vlSelf->__Vtrigrprev__TOP__" + clock + " = vlSelf->" + clock + ";", "");
+    std::string noted = "vlSelf->__Vtrigrprev__TOP__";
+    noted.append(clock).append(" = vlSelf->").append(clock).append(";");
+    replace_all(text, noted, "");
     replace_all(text, "(vlSelf->" + clock + " & 0xfeU)", "");  // Verilator's own check of the pin
     if (mentions(text, clock)) return {};
   }

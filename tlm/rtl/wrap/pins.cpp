@@ -31,7 +31,8 @@ std::string ratio(const std::string& text, const std::string& where) {
     const bool whole = dot == std::string::npos;
     const bool good = is_number(p.substr(0, dot)) && (whole || is_number(p.substr(dot + 1)));
     const bool divides_by_zero = !made.empty() && p.find_first_not_of("0.") == std::string::npos;
-    if (parts.size() > 2 || !good || divides_by_zero) throw refusal(where + ": '" + text + "' is no number, and no N/M");
+    if (parts.size() > 2 || !good || divides_by_zero)
+      throw refusal(text_of({where, ": '", text, "' is no number, and no N/M"}));
     made.push_back(whole ? p + "." : p);
   }
   return join(made, "/");
@@ -86,8 +87,8 @@ void pins::read_clock(const std::string& name, const std::vector<std::string>& w
   std::map<std::string, std::string> fields{{"period", "1."}, {"phase", "0."}};
   for (const std::string& word : words) {
     std::string key, value;
-    if (!is_field(word, key, value) || fields.count(key) == 0)
-      throw refusal(where + ": '" + word + "' is not period= or phase=");
+    if (!is_field(word, key, value) || !fields.contains(key))
+      throw refusal(text_of({where, ": '", word, "' is not period= or phase="}));
     fields[key] = ratio(value, where);
   }
   const std::string& period = fields["period"];
@@ -112,7 +113,7 @@ void pins::read_reset(const std::string& name, const std::vector<std::string>& w
     } else if (word.starts_with("clock=") && word.size() > 6) {
       clock = std::to_string(clock_number(word.substr(6), where));
     } else {
-      throw refusal(where + ": '" + word + "' is not active_low or clock=");
+      throw refusal(text_of({where, ": '", word, "' is not active_low or clock="}));
     }
   }
   lines_ += "    add_reset(\"" + name + "\", " + flag(low) + ", " + clock + ");\n";
@@ -137,9 +138,10 @@ void pins::read_bundle(bool into, const std::string& name, const std::vector<std
     }
     const bool turned = value.starts_with('!');
     if (turned) value.erase(0, 1);
-    if (fields.count(key) == 0 || value.empty() || !is_of_names(value, "[],:"))
-      throw refusal(where + ": '" + word + "' is not valid=, ready=, data=, credit=, credits=, clock=, fifo or late");
-    if (turned && key != "ready" && key != "valid") throw refusal(where + ": only valid and ready can be inverted: " + word);
+    if (!fields.contains(key) || value.empty() || !is_of_names(value, "[],:"))
+      throw refusal(text_of({where, ": '", word, "' is not valid=, ready=, data=, credit=, credits=, clock=, fifo or late"}));
+    if (turned && key != "ready" && key != "valid")
+      throw refusal(text_of({where, ": only valid and ready can be inverted: ", word}));
     if (turned) (key == "ready" ? busy : inverted) = true;
     fields[key] = value;
   }
@@ -263,15 +265,15 @@ std::vector<pins::interface_bundle> pins::bundles_of(const std::string& interfac
   if (const auto found = units.find(interface); found != units.end()) return found->second;
   if (interface != "device") throw refusal("there is no interface '" + interface + "'");
   std::vector<interface_bundle> device;
-  if (bundles_.count("rx_req.t")) {
+  if (bundles_.contains("rx_req.t")) {
     device = {{in, "rx_req.t", 0}, {out, "tx_cpl.t", 0}};
-  } else if (bundles_.count("reg.aw") || bundles_.count("reg.ar")) {
+  } else if (bundles_.contains("reg.aw") || bundles_.contains("reg.ar")) {
     device = {{in, "reg.aw", 0}, {in, "reg.w", 0}, {out, "reg.b", 0}, {in, "reg.ar", 0}, {out, "reg.r", 0}};
   } else {
     device = {{in, "reg_aw", 0}, {in, "reg_w", 0}, {out, "reg_b", 2}, {in, "reg_ar", 0}, {out, "reg_r", 0}};
   }
   const std::vector<interface_bundle> master =
-      bundles_.count("rd_req.t")
+      bundles_.contains("rd_req.t")
           ? std::vector<interface_bundle>{{out, "rd_req.t", 0}, {out, "wr_req.t", 0}, {in, "cpl.t", 0}}
           : std::vector<interface_bundle>{
                 {out, "m0.aw", 0}, {out, "m0.w", 0}, {in, "m0.b", 0}, {out, "m0.ar", 0}, {in, "m0.r", 0}};

@@ -62,6 +62,7 @@ module_ports::module_ports(std::string_view header, std::string_view slow_code) 
 
 std::vector<std::string> module_ports::names() const {
   std::vector<std::string> names;
+  names.reserve(all_.size());
   for (const port& p : all_) names.push_back(p.name);
   return names;
 }

@@ -34,6 +34,12 @@ std::vector<std::string> split(std::string_view text, char at) {
   return parts;
 }
 
+std::string text_of(std::initializer_list<std::string_view> parts) {
+  std::string text;
+  for (const std::string_view p : parts) text += p;
+  return text;
+}
+
 std::string join(const std::vector<std::string>& parts, std::string_view between) {
   std::string text;
   for (const std::string& p : parts) text += (text.empty() ? "" : std::string(between)) + p;

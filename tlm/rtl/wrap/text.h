@@ -1,6 +1,7 @@
 // Common parts of hcasim_wrap: words of a text, files, and the end with a message.
 #pragma once
 
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -15,6 +16,8 @@ struct refusal : std::runtime_error {
 
 std::vector<std::string> words_of(std::string_view text);
 std::vector<std::string> split(std::string_view text, char at);
+// Returns the parts, one behind the other.
+std::string text_of(std::initializer_list<std::string_view> parts);
 std::string join(const std::vector<std::string>& parts, std::string_view between);
 std::string lower(std::string_view text);
 // Returns whether the text is not empty and has these characters alone, or letters, digits and underscores.
