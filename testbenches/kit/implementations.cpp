@@ -59,6 +59,10 @@ void make_scarce(hca_config& h) {
   h.send_queue.wqe_cache = 64;
   h.send_queue.refetches = 1;
   h.page_walker.hit_under_miss = false;
+  for (context_cache_config* c : {&h.qpc_cache, &h.cqc_cache, &h.mrc_cache, &h.extent_cache}) {
+    c->sets = 1;  // contexts are evicted all the time
+    c->write_changes = true;
+  }
   h.dma_engine.write_latency = 20;
   h.dma_engine.atomic_interval = 8;
   h.dma_engine.atomic_waiters = 1;

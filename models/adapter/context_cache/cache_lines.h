@@ -48,11 +48,11 @@ class cache_lines {
   void keep(std::size_t slot);
   // Gives the line to an index that is fetched from now on.
   void begin(std::size_t slot, std::uint32_t index, std::uint16_t fetch) {
-    rename(slot, index);
+    tags_[slot] = index + 1;
     on(slot, line_event::fetch_begins);
     slots_[slot].fetch = fetch;
   }
-  // Gives the line another index, of whose bytes ICM has none.
+  // Gives a line that keeps its bytes another index, for which ICM has none of them.
   void rename(std::size_t slot, std::uint32_t index);
   void forget(std::size_t slot, line_event why) {
     on(slot, why);

@@ -57,7 +57,6 @@ const std::vector<listed_knob>& listed_knobs() {
       {"*_cache.ways", role::pool},
       {"*_cache.fetches", role::pool},
       {"*_cache.write_buffers", role::pool},
-      {"*_cache.write_changes", role::none, false, policy},
       {"atc.ways", role::none, false, shape},
       {"atc.requests", role::pool},
       {"atc.page_requests", role::pool},
