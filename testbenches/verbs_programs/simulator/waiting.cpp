@@ -24,18 +24,6 @@ std::uint64_t signals_waiting_for(pid_t process, pid_t thread) {
 
 }  // namespace
 
-descriptor& descriptor::operator=(descriptor&& other) noexcept {
-  if (this != &other) {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = other.release();
-  }
-  return *this;
-}
-
-descriptor::~descriptor() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 waiting::place::place(waiting& in, sleeper& s, bool listed) : in_(in), s_(s), listed_(listed) {
   s.up = false;
   s.due = ps(0);
@@ -83,12 +71,14 @@ void waiting::dismiss(sleeper& s) {
 }
 
 void waiting::checkpoint(ps t, thread_effects of) {
+  constexpr std::chrono::milliseconds patience{500};  // other programs of the machine may use the loopback all the time
+  if (of.written) loopback_.drain(patience);
   const finding found = look(t, 0, of.written || of.signalled);
   if (found.watched) {
     // A process closes its descriptors before its end. The first look may have passed them while they were open.
     look_at_sleepers(t, 0, true);
   } else if (!found.sleepers && of.written && !sleepers_.empty()) {
-    // The loopback delivers before a write returns unless the host's kernel is in a hurry.
+    // A kernel that does not tell what waits may still be about to deliver.
     constexpr int moment = 1;  // ms
     look(t, moment, true);
   }

@@ -13,24 +13,10 @@
 
 #include "models/machine/host/cpu.h"
 #include "testbenches/verbs_programs/channel/channel.h"
+#include "testbenches/verbs_programs/simulator/descriptor.h"
+#include "testbenches/verbs_programs/simulator/loopback.h"
 
 namespace hcasim::applications {
-
-// A descriptor of the simulator's own.
-class descriptor {
- public:
-  explicit descriptor(int fd = -1) : fd_(fd) {}
-  descriptor(descriptor&& other) noexcept : fd_(other.release()) {}
-  descriptor& operator=(descriptor&& other) noexcept;
-  ~descriptor();
-
-  [[nodiscard]] int get() const { return fd_; }
-  [[nodiscard]] explicit operator bool() const { return fd_ >= 0; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
 
 // Effects of a thread that has run. The host may take a moment to deliver written bytes.
 struct thread_effects {
@@ -107,6 +93,7 @@ class waiting {
   std::list<sleeper*> sleepers_;
   std::list<watched> watched_;
   std::vector<pollfd> polled_;
+  loopback loopback_;
 };
 
 }  // namespace hcasim::applications
