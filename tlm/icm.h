@@ -1,6 +1,7 @@
 // From the command unit to the DMA engine: where entries of ICM lie, so that what comes from there is checked.
 //
-// Entries of `kind` lie in [base, base + bytes); none do when bytes is 0. Answered at once, and takes no time.
+// Entries of `kind` lie in [base, base + bytes); none do when bytes is 0. Kind `none`: the map of ICM lies at `base`; 0 = there
+// is no map. Answered at once, and takes no time.
 #pragma once
 
 #include <cstddef>

@@ -120,9 +120,13 @@ struct hca_device_info {
 };
 HCA_LAYOUT(struct hca_device_info, 64);
 
-enum hca_device_flags { HCA_DEVICE_ON_DEMAND = 1 << 0 };
+enum hca_device_flags {
+  HCA_DEVICE_ON_DEMAND = 1 << 0,
+  HCA_DEVICE_ICM_MAP = 1 << 1, /* INIT gives the map of ICM; otherwise there is none */
+};
 
-/* ICM areas, physically contiguous in host memory. */
+/* ICM areas, physically contiguous unless there is a map. With a map, addresses of ICM are virtual, and each area begins on an
+ * ICM page. The map has an entry for each page of the areas, in the order QPC, CQC, MRC, extents, page tables. */
 struct hca_init {
   uint64_t qpc_base;   /* 256 B each */
   uint64_t cqc_base;   /* 64 B each */
@@ -135,9 +139,11 @@ struct hca_init {
   uint8_t log_cqs;
   uint8_t log_mrs;
   uint8_t reserved0;
-  uint64_t reserved1;
+  uint64_t map_base; /* 8-byte entries: physical address of the page | HCA_ICM_PRESENT; 0 = no map */
 };
 HCA_LAYOUT(struct hca_init, 64);
+
+enum { HCA_ICM_PAGE_SHIFT = 12, HCA_ICM_PRESENT = 1 };
 
 struct hca_create_cq { /* followed by the buffer's pages: 8-byte physical addresses */
   uint8_t log_entries;

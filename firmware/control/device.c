@@ -76,13 +76,20 @@ int fw_query_device(struct firmware* fw, struct hca_command* c) {
       .firmware_version = FW_VERSION,
       .functions = fw->limits.functions,
       .device_memory = fw->limits.device_memory,
-      .flags = (fw->limits.flags & FW_ON_DEMAND) != 0 ? HCA_DEVICE_ON_DEMAND : 0,
+      .flags = ((fw->limits.flags & FW_ON_DEMAND) != 0 ? HCA_DEVICE_ON_DEMAND : 0) |
+               ((fw->limits.flags & FW_ICM_MAP) != 0 ? HCA_DEVICE_ICM_MAP : 0),
   };
   return fw_write_out(fw, c, &info, sizeof info);
 }
 
+static bool check_map(const struct firmware* fw, const struct hca_init* a) {
+  if ((fw->limits.flags & FW_ICM_MAP) == 0) return a->map_base == 0;
+  const uint64_t bases = a->qpc_base | a->cqc_base | a->mrc_base | a->table_base | a->extent_base;
+  return a->map_base != 0 && a->map_base % 8 == 0 && bases % (1U << HCA_ICM_PAGE_SHIFT) == 0;
+}
+
 static int check_areas(const struct firmware* fw, const struct hca_init* a) {
-  if (a->reserved0 != 0 || a->reserved1 != 0) return HCA_BAD_PARAMETER;
+  if (a->reserved0 != 0 || !check_map(fw, a)) return HCA_BAD_PARAMETER;
   if (a->log_qps < 1 || a->log_cqs < 1 || a->log_mrs < 1) return HCA_BAD_PARAMETER;
   if (a->log_qps > fw->limits.log_qps || a->log_cqs > fw->limits.log_cqs || a->log_mrs > fw->limits.log_mrs) {
     return HCA_BAD_PARAMETER;
@@ -95,6 +102,7 @@ static int check_areas(const struct firmware* fw, const struct hca_init* a) {
 
 static void set_areas(struct firmware* fw) {
   const struct hca_init* a = &fw->area;
+  hal_set_map(fw->hal, fw->ready ? a->map_base : 0);
   hal_set_area(fw->hal, HAL_CACHE_QPC, a->qpc_base, fw->ready ? 1ULL << a->log_qps : 0);
   hal_set_area(fw->hal, HAL_CACHE_CQC, a->cqc_base, fw->ready ? 1ULL << a->log_cqs : 0);
   hal_set_area(fw->hal, HAL_CACHE_MRC, a->mrc_base, fw->ready ? 1ULL << a->log_mrs : 0);

@@ -99,8 +99,27 @@ TEST(device, init_refuses_bad_areas) {
   EXPECT_EQ(with([](hca_init& a) { a.extent_base += 16; }), HCA_BAD_PARAMETER);
   EXPECT_EQ(with([](hca_init& a) { a.extent_lines++; }), HCA_BAD_PARAMETER);
   EXPECT_EQ(with([](hca_init& a) { a.reserved0 = 1; }), HCA_BAD_PARAMETER);
-  EXPECT_EQ(with([](hca_init& a) { a.reserved1 = 1; }), HCA_BAD_PARAMETER);
+  EXPECT_EQ(with([](hca_init& a) { a.map_base = 4096; }), HCA_BAD_PARAMETER);
   EXPECT_EQ(with([](hca_init&) {}), HCA_OK);
+}
+
+TEST(device, init_takes_a_map_of_icm_if_the_adapter_has_one) {
+  fw_limits l = small_limits();
+  l.flags |= FW_ICM_MAP;
+  firmware_bench b(l, false);
+  const auto with = [&](auto change) {
+    hca_init a = b.areas();
+    a.map_base = 0x7008;
+    change(a);
+    return b.run(HCA_CMD_INIT, 0, 0, a);
+  };
+  EXPECT_EQ(with([](hca_init& a) { a.map_base = 0; }), HCA_BAD_PARAMETER);
+  EXPECT_EQ(with([](hca_init& a) { a.map_base += 4; }), HCA_BAD_PARAMETER);
+  EXPECT_EQ(with([](hca_init& a) { a.mrc_base += 64; }), HCA_BAD_PARAMETER) << "areas begin on pages";
+  EXPECT_EQ(with([](hca_init&) {}), HCA_OK);
+  EXPECT_EQ(b.h.map_base, 0x7008U);
+  EXPECT_EQ(b.run(HCA_CMD_CLOSE), HCA_OK);
+  EXPECT_EQ(b.h.map_base, 0U);
 }
 
 TEST(device, close_is_refused_while_anything_lives) {

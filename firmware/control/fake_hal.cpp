@@ -136,6 +136,10 @@ void hal_set_area(struct hal* h, enum hal_cache cache, uint64_t base, uint64_t e
   h->note({hal::op::area, cache, base, entries});
 }
 
+void hal_set_map(struct hal* h, uint64_t base) {
+  h->map_base = base;
+}
+
 void hal_set_tables(struct hal* h, uint64_t base, uint64_t bytes) {
   h->table_base = base;
   h->table_bytes = bytes;

@@ -88,6 +88,7 @@ struct hal {
   std::map<std::uint32_t, int> lids;              // groups, by multicast LID
   std::array<std::uint64_t, 4> area_base{};
   std::array<std::uint64_t, 4> area_entries{};
+  std::uint64_t map_base = 0;
   std::uint64_t table_base = 0;
   std::uint64_t table_bytes = 0;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> events;

@@ -48,6 +48,7 @@ enum fw_flags {
   FW_NO_TAG_MEMORY = 1 << 2,    /* a new owner of an index begins with key byte 0 [A10] */
   FW_ON_DEMAND = 1 << 3,        /* regions without pages [E9] */
   FW_RANDOM_KEY_BYTES = 1 << 4, /* the next owner's key byte is drawn, from key_seed; otherwise one more than the last [A5] */
+  FW_ICM_MAP = 1 << 5,          /* addresses of ICM are virtual (hca_init) */
 };
 
 struct firmware;

@@ -52,6 +52,9 @@ void hal_window_unbind(struct hal* h, uint32_t index, uint32_t region);
 /* Sets the ICM area of a kind of entries, for the units that fetch them; `entries`: their number, 0 = no area. */
 void hal_set_area(struct hal* h, enum hal_cache cache, uint64_t base, uint64_t entries);
 
+/* Tells the place of the map of ICM; 0 = none. The areas follow. */
+void hal_set_map(struct hal* h, uint64_t base);
+
 /* Tells the place of page tables: reads from there are checked, as contexts are. */
 void hal_set_tables(struct hal* h, uint64_t base, uint64_t bytes);
 

@@ -35,7 +35,8 @@ enum {
   CALL_CQ_PAGE,
   CALL_QP_START,
   CALL_GROUP,
-  CALL_GROUP_LID
+  CALL_GROUP_LID,
+  CALL_MAP
 };
 
 static uint64_t call(struct hal* h, uint64_t command) {
@@ -127,6 +128,11 @@ void hal_set_area(struct hal* h, enum hal_cache cache, uint64_t base, uint64_t e
   h->argument[1] = base;
   h->argument[2] = entries;
   call(h, CALL_AREA);
+}
+
+void hal_set_map(struct hal* h, uint64_t base) {
+  h->argument[0] = base;
+  call(h, CALL_MAP);
 }
 
 void hal_set_tables(struct hal* h, uint64_t base, uint64_t bytes) {

@@ -327,6 +327,9 @@ void hal_set_area(struct hal* h, enum hal_cache cache, uint64_t base, uint64_t e
   h->unit->set_icm(kinds[cache], base, entries * (cache == HAL_CACHE_QPC ? sizeof(hca_qpc) : 64));
   h->unit->cache_op(cache, hcasim::context_op::set_area, 0, base, entries);
 }
+void hal_set_map(struct hal* h, uint64_t base) {
+  h->unit->set_icm(hcasim::icm_entry::none, base, 0);
+}
 void hal_set_tables(struct hal* h, uint64_t base, uint64_t bytes) {
   h->unit->set_icm(hcasim::icm_entry::pte, base, bytes);
 }

@@ -30,6 +30,13 @@ struct dma_job {
   unsigned completer = 0;
   icm_entry entry = icm_entry::none;  // its place in ICM, if any
   std::vector<std::uint8_t> code;     // integrity code of its words, if ICM has one
+  std::vector<std::uint64_t> frames;  // physical pages of its pages, if ICM has a map
+
+  // Returns the physical place of an address of the request.
+  [[nodiscard]] std::uint64_t place_of(std::uint64_t address) const {
+    constexpr std::uint64_t page = 4096;
+    return frames.empty() ? address : frames[address / page - request->address / page] + address % page;
+  }
 
   // Returns the place of the code of a burst's words.
   [[nodiscard]] std::uint8_t* code_at(std::uint64_t address) {

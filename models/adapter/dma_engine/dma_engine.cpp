@@ -38,7 +38,8 @@ dma_engine::dma_engine(const sc_core::sc_module_name& name, const dma_engine_con
       tags_free_(config.read_tags),
       write_free_(config.write_buffer),
       locks_(config.atomic_buckets, config.atomic_waiters),
-      guard_(guard) {
+      guard_(guard),
+      icm_map_(guard.config()) {
   if (!std::has_single_bit(config.mrrs)) throw std::invalid_argument("dma_engine: mrrs must be a power of two");
   for (unsigned i = 0; i < clients; ++i) {
     in.emplace_back(("in" + std::to_string(i)).c_str()).template on<&dma_engine::handle>(this);
@@ -65,20 +66,27 @@ tlm::tlm_sync_enum dma_engine::handle(dma_request& r, tlm::tlm_phase phase, ps& 
     return tlm::TLM_COMPLETED;
   }
 
+  dma_job& j = new_job(r, t);
+  j.entry = may_be_icm(r.source) ? guard_.entry_at(r.address) : icm_entry::none;
+  if (guard_.has_code() && j.entry != icm_entry::none) guard_.make_code(r, j.code);
+  if (r.op == dma_op::read) note_reads(1);
+  later<&dma_engine::enqueue>(j, begins_at(r, t + clock_.cycles(config_.request_latency)));
+  return tlm::TLM_ACCEPTED;
+}
+
+dma_job& dma_engine::new_job(dma_request& r, ps t) {
   dma_job& j = jobs_.get();
   j.self = this;
   j.request = &r;
-  j.entry = may_be_icm(r.source) ? guard_.entry_at(r.address) : icm_entry::none;
+  j.entry = icm_entry::none;
   j.code.clear();
-  if (guard_.has_code() && j.entry != icm_entry::none) guard_.make_code(r, j.code);
+  j.frames.clear();
   j.bytes = r.bytes;
   j.issued = 0;
   j.in_flight = 0;
   j.begun = t;
   j.done = t;
-  if (r.op == dma_op::read) note_reads(1);
-  later<&dma_engine::enqueue>(j, begins_at(r, t + clock_.cycles(config_.request_latency)));
-  return tlm::TLM_ACCEPTED;
+  return j;
 }
 
 // Everything requested after a write begins after the write.
@@ -89,6 +97,11 @@ ps dma_engine::begins_at(const dma_request& r, ps due) {
 }
 
 void dma_engine::enqueue(dma_job& j) {
+  if (icm_map_.on() && waits_for_map(j)) return wait_for_map(j);
+  begin(j);
+}
+
+void dma_engine::begin(dma_job& j) {
   if (j.atomic()) {
     start_atomic(j);
   } else if (j.request->op == dma_op::read) {
@@ -285,7 +298,7 @@ void dma_engine::issue_read(completer& c) {
     reads_waiting_probe_.set(--reads_waiting_, at);
   }
   source_probe_.set(static_cast<std::uint64_t>(j.request->source), at);
-  send(b, tlm::TLM_READ_COMMAND, address, data, bytes, at);
+  send(b, tlm::TLM_READ_COMMAND, j.place_of(address), data, bytes, at);
 }
 
 void dma_engine::issue_write() {
@@ -316,7 +329,7 @@ void dma_engine::issue_write() {
   if (!j.atomic()) {
     b.job = &j;
     ++j.in_flight;
-    send(b, tlm::TLM_WRITE_COMMAND, address, j.request->data + (j.issued - bytes), bytes, at);
+    send(b, tlm::TLM_WRITE_COMMAND, j.place_of(address), j.request->data + (j.issued - bytes), bytes, at);
     return;
   }
   b.job = nullptr;
@@ -432,6 +445,7 @@ void dma_engine::finish(dma_job& j, ps t) {
 }
 
 tlm::tlm_sync_enum dma_engine::on_area(icm_area& a, tlm::tlm_phase, ps&) {
+  if (a.kind == icm_entry::none) icm_map_.set_table(a.base);
   guard_.set_area(a.kind, a.base, a.bytes);
   return tlm::TLM_COMPLETED;
 }
@@ -459,6 +473,7 @@ void dma_engine::answer(dma_job& j) {
   if (r.op == dma_op::read) note_reads(-1);
   if (j.entry != icm_entry::none) check(j);
   jobs_.put(j);
+  if (&r == &map_read_) return on_map_entry();
   target_socket<dma_request>::respond(r, now());
 }
 

@@ -6,7 +6,8 @@
 // reads see earlier writes) this gives the contract of tlm/dma.h. A failed request of several bursts may have moved some of its
 // bursts.
 //
-// Entries of ICM are checked as they are read (icm_guard.h): a damaged answer is `failed` and `damaged`.
+// Entries of ICM are checked as they are read (icm_guard.h): a damaged answer is `failed` and `damaged`. With a map (icm_map.h)
+// an address of ICM is first turned into a physical one.
 //
 // Atomics are 8 bytes, 8-byte aligned (anything else fails), serialised against each other per lock bucket [O8e, O11].
 #pragma once
@@ -21,6 +22,7 @@
 #include "models/adapter/dma_engine/dma_engine_config.h"
 #include "models/adapter/dma_engine/dma_rules.h"
 #include "models/adapter/dma_engine/icm_guard.h"
+#include "models/adapter/dma_engine/icm_map.h"
 #include "tlm/base/clock_domain.h"
 #include "tlm/base/delegate.h"
 #include "tlm/base/faults.h"
@@ -82,7 +84,14 @@ class dma_engine : public unit, public faulty {
     queue_.at(t, call_holder<&T::self, Step>(what));
   }
   [[nodiscard]] ps begins_at(const dma_request& r, ps due);
+  dma_job& new_job(dma_request& r, ps t);
   void enqueue(dma_job& j);
+  void begin(dma_job& j);
+  bool waits_for_map(dma_job& j);
+  void wait_for_map(dma_job& j);
+  void read_map(const dma_job& j);
+  void on_map_entry();
+  void leave_map();
   void start_atomic(dma_job& j);
   void pace_atomic(dma_job& j);
   void read_atomic(dma_job& j);
@@ -133,6 +142,11 @@ class dma_engine : public unit, public faulty {
   atomic_locks locks_;
   server atomic_pace_;
   icm_guard guard_;
+  icm_map icm_map_;
+  dma_fifo unmapped_;  // the first waits for its entry of the map
+  std::array<std::uint32_t, dma_sources> unmapped_of_{};
+  dma_request map_read_;
+  std::uint64_t map_entry_ = 0;
   bit_faults faults_;  // wrong bits of read entries
   pool<dma_job> jobs_;
   burst_pool bursts_;

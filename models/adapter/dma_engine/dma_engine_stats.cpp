@@ -27,6 +27,7 @@ void dma_engine::describe() {
   stats_.busy_time("atomics_busy", "time atomics were being started", atomic_pace_);
 
   guard_.list(stats_);
+  icm_map_.list(stats_);
 
   signals_.add("reads", 16, reads_probe_);
   signals_.add("tags_in_use", 16, tags_probe_);

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string>
 
+#include "firmware/abi/command.h"
 #include "tlm/icm_sound.h"
 
 namespace hcasim {
@@ -16,6 +17,13 @@ constexpr std::uint8_t ruin = 3;
 
 void icm_guard::set_area(icm_entry kind, std::uint64_t base, std::uint64_t bytes) {
   if (kind != icm_entry::none) areas_[static_cast<std::size_t>(kind)] = {base, bytes};
+}
+
+std::uint64_t icm_guard::page_at(icm_entry kind, std::uint64_t address) const {
+  const auto k = static_cast<std::size_t>(kind);
+  std::uint64_t before = 0;
+  for (std::size_t i = 0; i < k; ++i) before += ceil_div(areas_[i].bytes, std::uint64_t{1} << HCA_ICM_PAGE_SHIFT);
+  return before + ((address - areas_[k].base) >> HCA_ICM_PAGE_SHIFT);
 }
 
 void icm_guard::make_code(const dma_request& r, std::vector<std::uint8_t>& code) const {

@@ -26,6 +26,9 @@ class icm_guard {
     }
     return icm_entry::none;
   }
+  // Returns the number of the ICM page of an address, counted over all areas in the order of their kinds.
+  [[nodiscard]] std::uint64_t page_at(icm_entry kind, std::uint64_t address) const;
+  [[nodiscard]] const icm_config& config() const { return config_; }
   [[nodiscard]] bool has_code() const { return config_.check != icm_check::none; }
   [[nodiscard]] double check_latency() const { return has_code() ? config_.check_latency : 0; }
   // Makes the code of the words of a write, or room for those of a read.

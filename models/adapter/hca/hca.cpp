@@ -71,6 +71,7 @@ fw_limits hca::limits_of(const hca_config& config) {
   l.flags = (config.key_check.window_type2 == window_association::qp ? std::uint32_t{FW_WINDOWS_2A} : 0U) |
             (config.key_check.orphan_windows ? std::uint32_t{FW_ORPHAN_WINDOWS} : 0U) |
             (c.tag_memory ? 0U : std::uint32_t{FW_NO_TAG_MEMORY}) | (c.on_demand ? std::uint32_t{FW_ON_DEMAND} : 0U) |
+            (config.icm.map_sets != 0 ? std::uint32_t{FW_ICM_MAP} : 0U) |
             (c.key_byte == key_byte_policy::random ? std::uint32_t{FW_RANDOM_KEY_BYTES} : 0U);
   l.key_seed = c.key_seed;
   return l;
@@ -107,6 +108,9 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
   if (config.atc.enabled) atc = &add<hcasim::atc>("atc", config.atc, clock_, HCA_REQUESTER, config.icm.check);
   if (config.processing_units.units != 0) {
     processing_units = &add<hcasim::processing_units>("processing_units", config.processing_units, clock_);
+  }
+  if (config.icm.map_sets != 0 && config.dma_engine.implementation.name != "model") {
+    throw std::invalid_argument("hca.icm.map_sets: the DMA engine's model alone has a map of ICM; set it to 0");
   }
   std::map<const void*, std::size_t> taken;
   const auto next = [&taken](auto& targets) -> auto& {

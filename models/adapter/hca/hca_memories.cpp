@@ -43,7 +43,7 @@ void memories(const hca_config& c, std::uint64_t lanes, std::uint64_t receive_bu
   m.within("responder", [&] { memories(c.responder, mtu, m); });
   m.within("page_walker",
            [&] { memories(c.page_walker, limits.log_mrs, code_bits(c.icm.check, sizeof(hca_pte)), limits.max_levels, m); });
-  m.within("dma_engine", [&] { memories(c.dma_engine, m); });
+  m.within("dma_engine", [&] { memories(c.dma_engine, c.icm, m); });
   m.within("device_memory", [&] { memories(c.device_memory, m); });
   m.within("completion", [&] { memories(c.completion, m); });
   m.within("port", [&] { memories(c.port, lanes, receive_buffer, m); });

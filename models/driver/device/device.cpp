@@ -83,6 +83,25 @@ int device::bring_up(cpu& c) {
   return error;
 }
 
+namespace {
+
+// Returns the address of each page of the ICM areas, in the order of the map. The areas lie in contiguous memory.
+std::vector<std::uint64_t> icm_pages(const hca_init& a) {
+  constexpr std::uint64_t page = 1 << HCA_ICM_PAGE_SHIFT;
+  const std::pair<std::uint64_t, std::uint64_t> areas[] = {{a.qpc_base, sizeof(hca_qpc) << a.log_qps},
+                                                           {a.cqc_base, sizeof(hca_cqc) << a.log_cqs},
+                                                           {a.mrc_base, sizeof(hca_mrc) << a.log_mrs},
+                                                           {a.extent_base, std::uint64_t{a.extent_lines} * 64},
+                                                           {a.table_base, a.table_bytes}};
+  std::vector<std::uint64_t> out;
+  for (const auto& [base, bytes] : areas) {
+    for (std::uint64_t at = 0; at < bytes; at += page) out.push_back(base + at);
+  }
+  return out;
+}
+
+}  // namespace
+
 int device::give_tables(cpu& c) {
   constexpr std::uint64_t page = 4096;
   areas_.log_qps = HCA_U8(std::min(config_.log_qps, info_.log_max_qps));
@@ -109,7 +128,16 @@ int device::give_tables(cpu& c) {
   areas_.table_base = area(areas_.table_bytes);
   areas_.extent_lines = config_.extent_lines;
   areas_.extent_base = area(std::uint64_t{config_.extent_lines} * 64);
+  if ((info_.flags & HCA_DEVICE_ICM_MAP) != 0) areas_.map_base = area(icm_pages(areas_).size() * sizeof(std::uint64_t));
   if (!all) return ENOMEM;
+  if (areas_.map_base != 0) {
+    std::uint64_t entry = area_memory_.back();
+    for (const std::uint64_t place : icm_pages(areas_)) {
+      const std::uint64_t present = place | HCA_ICM_PRESENT;
+      c.store(entry, std::as_bytes(std::span(&present, 1)));
+      entry += sizeof present;
+    }
+  }
   return execute(c, {.code = HCA_CMD_INIT, .in = in_bytes(areas_)}).error;
 }
 

@@ -135,7 +135,7 @@ class device {
   driver::pager pager_;
   hca_device_info info_{};
   hca_init areas_{};
-  std::array<std::uint64_t, 5> area_memory_{};  // physical addresses, in the order of bring-up; 0 = none yet
+  std::array<std::uint64_t, 6> area_memory_{};  // physical addresses, in the order of bring-up; 0 = none yet
   bool opened_ = false;
   bool opening_ = false;
   wait_queue opening_done_;

@@ -163,6 +163,7 @@ void hal_key_unlock(hal*, uint32_t) {}
 void hal_window_close(hal*, uint32_t) {}
 void hal_window_unbind(hal*, uint32_t, uint32_t) {}
 void hal_set_area(hal*, enum hal_cache, uint64_t, uint64_t) {}
+void hal_set_map(hal*, uint64_t) {}
 void hal_set_tables(hal*, uint64_t, uint64_t) {}
 void hal_qp_control(hal*, uint32_t, enum hal_qp_op) {}
 void hal_qp_start(hal*, uint32_t, uint32_t, bool) {}

@@ -1,0 +1,60 @@
+// Requests for ICM whose place in host memory is not known. While an entry of the map is read, all later requests for ICM wait.
+// Later requests of a source with a waiting request wait, too: requests of one source stay in their order.
+#include <algorithm>
+
+#include "firmware/abi/command.h"
+#include "models/adapter/dma_engine/dma_engine.h"
+
+namespace hcasim {
+
+bool dma_engine::waits_for_map(dma_job& j) {
+  const bool icm = j.entry != icm_entry::none;
+  if (!unmapped_.empty()) return icm || unmapped_of_[static_cast<std::size_t>(j.request->source)] != 0;
+  return icm && !icm_map_.find(j.request->address, j.bytes, j.frames);
+}
+
+void dma_engine::wait_for_map(dma_job& j) {
+  const bool first = unmapped_.empty();
+  unmapped_.push(j);
+  ++unmapped_of_[static_cast<std::size_t>(j.request->source)];
+  if (first) read_map(j);
+}
+
+// Reads the entry of the first page of `j` that is not known.
+void dma_engine::read_map(const dma_job& j) {
+  const std::uint64_t at = ((j.request->address >> HCA_ICM_PAGE_SHIFT) + j.frames.size()) << HCA_ICM_PAGE_SHIFT;
+  map_read_.op = dma_op::read;
+  map_read_.source = j.request->source;
+  map_read_.operation = j.request->operation;
+  map_read_.failed = false;
+  map_read_.bytes = sizeof map_entry_;
+  map_read_.address = icm_map_.entry_at(guard_.page_at(j.entry, std::max(at, j.request->address)));
+  map_read_.data = reinterpret_cast<std::byte*>(&map_entry_);
+  dma_job& read = new_job(map_read_, now());
+  note_reads(1);
+  enqueue_read(read);
+  pump();
+}
+
+void dma_engine::on_map_entry() {
+  dma_job& j = unmapped_.front();
+  const std::uint64_t at = ((j.request->address >> HCA_ICM_PAGE_SHIFT) + j.frames.size()) << HCA_ICM_PAGE_SHIFT;
+  if (map_read_.failed || !icm_map_.learn(at, map_entry_)) {
+    j.request->failed = true;
+    j.request->damaged = !map_read_.failed;
+    leave_map();
+    finish(j, now());
+  }
+  while (!unmapped_.empty()) {
+    dma_job& next = unmapped_.front();
+    if (next.entry != icm_entry::none && !icm_map_.find(next.request->address, next.bytes, next.frames)) return read_map(next);
+    leave_map();
+    begin(next);
+  }
+}
+
+void dma_engine::leave_map() {
+  --unmapped_of_[static_cast<std::size_t>(unmapped_.pop().request->source)];
+}
+
+}  // namespace hcasim
