@@ -63,6 +63,8 @@ void make_scarce(hca_config& h) {
     c->sets = 1;  // contexts are evicted all the time
     c->write_changes = true;
   }
+  h.icm.map_sets = 1;
+  h.icm.map_ways = 2;
   h.dma_engine.write_latency = 20;
   h.dma_engine.atomic_interval = 8;
   h.dma_engine.atomic_waiters = 1;
@@ -70,7 +72,10 @@ void make_scarce(hca_config& h) {
 
 system_config as_in_environment(system_config config) {
   if (std::getenv("HCASIM_SCARCE")) {
-    for (node_config& n : config.nodes) make_scarce(n.hca);
+    for (node_config& n : config.nodes) {
+      make_scarce(n.hca);
+      n.host.last_level_cache = {.size = 64_KiB, .ways = 4, .ddio_ways = 1};
+    }
   }
   if (std::getenv("HCASIM_IOMMU")) {
     for (node_config& n : config.nodes) {

@@ -57,11 +57,13 @@ void cpu::sleep(ps deadline) {
 void cpu::load(std::uint64_t physical, std::span<std::byte> to) {
   catch_up();
   host_.memory_.read_at(time(), physical, to);
+  if (auto& c = host_.last_level_cache_; c && !c->core(physical, to.size())) spend(host_.config_.last_level_cache.dram_latency);
   spend(host_.config_.load_cost * lines(physical, to.size()));
 }
 
 void cpu::store(std::uint64_t physical, std::span<const std::byte> from) {
   host_.memory_.store_at(time(), now(), physical, from);
+  if (auto& c = host_.last_level_cache_) c->core(physical, from.size());
   spend(host_.config_.store_cost * lines(physical, from.size()));
 }
 

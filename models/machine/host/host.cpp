@@ -16,6 +16,7 @@ host::host(const sc_core::sc_module_name& n, const host_config& config, std::uin
   interrupts.register_nb_transport_fw(this, &host::interrupt);
   own(memory);
   own(interrupts);
+  if (config.last_level_cache.size != 0) last_level_cache_.emplace(config.last_level_cache);
   mmio.register_nb_transport_bw(this, &host::mmio_response);
   describe();
 }
@@ -95,13 +96,15 @@ ps host::move_burst(tlm::tlm_generic_payload& p) {
     dma_read_bytes_ += bytes;
     dma_read_probe_.pulse(1, begin, occupied);
     memory_.read_at(t, p.get_address(), {data, bytes});
-    return begin + config_.memory_read_latency;
+    const bool from_dram = last_level_cache_ && !last_level_cache_->dma_read(p.get_address(), bytes);
+    return begin + config_.memory_read_latency + (from_dram ? config_.last_level_cache.dram_latency : 0_ps);
   }
   if (p.is_write()) {
     ++dma_writes_;
     dma_write_bytes_ += bytes;
     dma_write_probe_.pulse(1, begin, occupied);
     memory_.write_at(t, p.get_address(), {data, bytes});
+    if (last_level_cache_) last_level_cache_->dma_write(p.get_address(), bytes);
     landed(p.get_address(), bytes, t);
     return begin + config_.memory_write_latency;
   }

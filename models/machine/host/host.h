@@ -7,12 +7,14 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "models/machine/host/cpu.h"
 #include "models/machine/host/host_config.h"
+#include "models/machine/host/last_level_cache.h"
 #include "models/machine/host/physical_memory.h"
 #include "models/machine/host/virtual_memory.h"
 #include "tlm/base/faults.h"
@@ -143,6 +145,7 @@ class host : public unit, public faulty, private tlm::tlm_mm_interface {
   physical_memory memory_;
   std::uint32_t exhausted_ = 0;  // faults that last
   server memory_port_;
+  std::optional<last_level_cache> last_level_cache_;  // none = all accesses cost alike
   std::vector<watch_entry> watches_;
   std::vector<std::size_t> free_watches_;
   std::array<std::vector<std::size_t>, watch_buckets> watch_filter_;

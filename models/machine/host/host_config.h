@@ -1,6 +1,7 @@
 // Knobs of a host: costs of software, and its memory. Times are those of a server of about 3 GHz.
 #pragma once
 
+#include "models/machine/host/last_level_cache.h"
 #include "tlm/base/knobs.h"
 
 namespace hcasim {
@@ -24,6 +25,7 @@ struct host_config {
   bit_rate memory_bandwidth{800e9};
   ps run_ahead{10_us};
   std::uint64_t stack = 128_KiB;
+  last_level_cache_config last_level_cache;
 
   void knobs(knob_visitor& k) {
     k.time("load_cost", load_cost, 0_ps, 1_ms, "a cached load, per 64 B line");
@@ -47,6 +49,7 @@ struct host_config {
     k.time("run_ahead", run_ahead, 0_ps, 1_ms,
            "how far a thread may run ahead of the kernel before its next load lets it catch up");
     k.bytes("stack", stack, 16384, 16777216, "stack of a software thread of the simulation");
+    k.group("last_level_cache", last_level_cache, "of the cores, in front of memory");
   }
 };
 

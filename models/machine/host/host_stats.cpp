@@ -9,6 +9,7 @@ void host::describe() {
   stats_.add("dma_write_bytes", "B", "bytes that DMA wrote to memory", dma_write_bytes_);
   stats_.share("memory_busy", "share of the time that the memory's bandwidth for DMA was in use", memory_port_);
   stats_.wait_time("memory_queue_time", "time that DMA bursts waited for memory bandwidth, all together", memory_port_);
+  if (last_level_cache_) last_level_cache_->list(stats_);
   stats_.total("resident_bytes", "B", "simulated memory that was written for the first time, which takes room in the simulator",
                [this](ps) { return static_cast<double>(memory_.resident_bytes()); });
   stats_.add("mmio_writes", "1", "register writes that software posted, write-combined ones included", mmio_writes_);

@@ -352,6 +352,35 @@ TEST(host, memory_answers_with_latency_and_bandwidth) {
   EXPECT_EQ(r.data[63], std::byte{3});
 }
 
+TEST(host, lines_beyond_the_last_level_cache_come_from_dram) {
+  host_config c;
+  c.last_level_cache.size = 64_KiB;
+  machine m(c);
+  const ps dram = c.last_level_cache.dram_latency;
+  auto& missing = m.root.dma(false, 0x1000, 64, 1_us);
+  auto& written = m.root.dma(true, 0x2000, 64, 2_us, 3);
+  auto& in_part = m.root.dma(false, 0x1fc0, 128, 3_us);
+  auto& there = m.root.dma(false, 0x2000, 64, 4_us);
+  auto& stored = m.root.dma(false, 0x3000, 64, 6_us);
+  m.h.run("core", [&](cpu& core) {
+    core.spend(5_us);
+    const std::uint64_t value = 7;
+    core.store(0x3000, std::as_bytes(std::span(&value, 1)));
+    std::uint64_t got = 0;
+    const ps begin = core.time();
+    core.load(0x1000, std::as_writable_bytes(std::span(&got, 1)));
+    EXPECT_EQ(core.time() - begin, c.load_cost + dram);
+    core.load(0x1000, std::as_writable_bytes(std::span(&got, 1)));
+    EXPECT_EQ(core.time() - begin, 2 * c.load_cost + dram);
+  });
+  run_until_idle();
+  EXPECT_EQ(missing.done, 1_us + c.memory_read_latency + dram);
+  EXPECT_EQ(written.done, 2_us + c.memory_write_latency);
+  EXPECT_EQ(in_part.done, 3_us + c.memory_read_latency + dram);
+  EXPECT_EQ(there.done, 4_us + c.memory_read_latency);
+  EXPECT_EQ(stored.done, 6_us + c.memory_read_latency);
+}
+
 TEST(host, debug_transport_and_stray_interrupts) {
   machine m;
   m.root.interrupt(5000, 1_ns);
