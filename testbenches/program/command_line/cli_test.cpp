@@ -341,7 +341,7 @@ TEST_F(cli, completion_and_manual_know_every_command) {
                    "ask() {{ COMP_WORDS=(hcasim \"$@\"); COMP_CWORD=$#; COMPREPLY=(); _hcasim; echo \"${{COMPREPLY[@]}}\"; }}\n"
                    "ask s; ask run co; ask run count_ticks --see; ask sweep x --re; ask diff a b --js\n",
                    places::selftest));
-  EXPECT_EQ(run_program("bash", "complete.sh").text, "sweep\ncount_ticks\n--seed\n--resume --retry\n--json\n");
+  EXPECT_EQ(run_program("bash", "complete.sh").text, "sweep show\ncount_ticks\n--seed\n--resume --retry\n--json\n");
   EXPECT_NE(hcasim("completion zsh").text.find("bashcompinit"), std::string::npos);
   EXPECT_NE(hcasim("completion fish").text.find("complete -c hcasim -n '__fish_seen_subcommand_from run' -l seed"),
             std::string::npos);

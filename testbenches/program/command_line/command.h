@@ -51,6 +51,7 @@ void add_run_commands(command_list& to);      // run, exec, gateway
 void add_sweep_command(command_list& to);     // sweep
 void add_validate_command(command_list& to);  // validate
 void add_fit_command(command_list& to);       // fit
+void add_show_command(command_list& to);      // show
 void add_result_commands(command_list& to);   // report, diff, trace
 void add_new_unit_command(command_list& to);  // new-unit
 void add_mutate_command(command_list& to);    // mutate

@@ -9,6 +9,7 @@ command_list all_commands() {
   add_sweep_command(all);
   add_validate_command(all);
   add_fit_command(all);
+  add_show_command(all);
   add_result_commands(all);
   add_new_unit_command(all);
   add_mutate_command(all);

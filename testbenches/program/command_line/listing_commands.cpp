@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cctype>
+#include <deque>
 #include <iostream>
+#include <memory>
 #include <set>
 
 #include <fmt/format.h>
@@ -130,6 +132,22 @@ void list_testbenches(const std::string& name, bool json) {
   std::cout << (json ? dump(list) : aligned(rows, {false, false}, ""));
 }
 
+// The parameters of all testbenches. A listed knob points into them.
+struct all_parameters {
+  std::vector<std::unique_ptr<testbench>> benches;
+  std::deque<knob_tree> trees;
+
+  std::vector<listed_knob> about(const std::vector<std::string>& words) {
+    std::vector<listed_knob> out;
+    for (const std::string& n : testbench_registry::names()) {
+      testbench& bench = *benches.emplace_back(testbench_registry::create(n));
+      trees.emplace_back([&bench](knob_visitor& v) { bench.knobs(v); });
+      for (const listed_knob& k : hcasim::about(trees.back(), words)) out.push_back({fmt::format("{}.{}", n, k.path), k.leaf});
+    }
+    return out;
+  }
+};
+
 void list_knobs(platform_factory machine, const std::vector<std::string>& words, const std::string& bench_name, bool json) {
   const auto model = machine();
   const auto bench = bench_name.empty() ? nullptr : named_testbench(bench_name);
@@ -142,6 +160,8 @@ void list_knobs(platform_factory machine, const std::vector<std::string>& words,
   // Equal nodes are listed once, so node0.host is looked for as node*.host.
   if (knobs.empty() && !pattern.empty()) knobs = matching(tree, for_all_nodes(pattern));
   if (knobs.empty()) knobs = about(tree, words);
+  all_parameters parameters;
+  if (knobs.empty()) knobs = parameters.about(words);
   if (knobs.empty()) {
     std::vector<std::string> names;
     for (const auto& k : matching(tree, "")) names.push_back(k.path);

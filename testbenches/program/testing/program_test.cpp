@@ -126,6 +126,9 @@ TEST_F(program, knobs_are_found_by_words_of_their_meaning) {
   EXPECT_NE(o.text.find("\nnode*.hca.mrc_cache.policy"), std::string::npos) << o.text;
   const outcome size = hcasim("params cache size");
   EXPECT_EQ(size.status, 0) << size.text;
+  const outcome of_testbench = hcasim("params moderation");
+  EXPECT_EQ(of_testbench.status, 0);
+  EXPECT_NE(of_testbench.text.find("traffic.flows.writes.moderation_count"), std::string::npos) << of_testbench.text;
   const outcome plain = hcasim("params");
   EXPECT_EQ(plain.text.find(".rtl.stall"), std::string::npos);
   EXPECT_NE(plain.text.find("knobs of RTL are left out: hcasim params .rtl."), std::string::npos);
