@@ -49,7 +49,7 @@ install(EXPORT hcasim NAMESPACE hcasim:: FILE hcasimTargets.cmake DESTINATION ${
 install(DIRECTORY firmware models tlm testbenches ${CMAKE_BINARY_DIR}/made/ DESTINATION ${HCASIM_INSTALL_INCLUDE} FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY models tlm DESTINATION ${HCASIM_INSTALL_SHARE} FILES_MATCHING PATTERN "*.sv" PATTERN testing EXCLUDE)
 # Recorded streams in Python.
-install(FILES testbenches/coverification/lockstep/stream.py DESTINATION ${HCASIM_INSTALL_SHARE}/python)
+install(FILES testbenches/coverification/lockstep/stream.py testbenches/program/python/hcasim.py DESTINATION ${HCASIM_INSTALL_SHARE}/python)
 # What `hcasim new-unit` begins from.
 install(DIRECTORY models DESTINATION ${HCASIM_INSTALL_SHARE} FILES_MATCHING REGEX "/rtl/CMakeLists.txt$")
 install(DIRECTORY testbenches/coverification/templates testbenches/coverification/example DESTINATION ${HCASIM_INSTALL_SHARE}/testbenches/coverification)
