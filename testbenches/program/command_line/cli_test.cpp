@@ -1,6 +1,7 @@
 // The command line through a built program: its output, files and status; bad input leaves nothing behind.
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <thread>
 
@@ -326,6 +327,16 @@ TEST_F(cli, diff_names_what_changed) {
   refused("diff a nowhere", "'nowhere' holds no result; name a folder that 'hcasim run -o' wrote");
   file("broken.json", "{\"hcasim\": ");
   refused("diff a broken.json", "'broken.json' is not a result of hcasim, or it is damaged");
+}
+
+TEST_F(cli, a_quiet_run_prints_failures_alone) {
+  EXPECT_EQ(hcasim("run count_ticks -o a -q").text, "");
+  EXPECT_TRUE(fs::exists("a/result.json"));
+  const outcome o = hcasim("run count_ticks -o b --quiet --check-fails true");
+  EXPECT_EQ(o.status, 1);
+  EXPECT_TRUE(o.text.starts_with("count_ticks: failed: ")) << o.text;
+  EXPECT_EQ(std::count(o.text.begin(), o.text.end(), '\n'), 1) << o.text;
+  EXPECT_EQ(hcasim("run count_ticks -o c -q --json").status, 2);
 }
 
 TEST_F(cli, explain_names_what_is_busiest) {

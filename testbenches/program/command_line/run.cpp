@@ -130,7 +130,11 @@ class whole_run {
     run_guarded(run_.bench(), *context_);
     finish();
     write_results();
-    o_.json ? tell_json() : tell_text();
+    if (o_.quiet) {
+      tell_failures();
+    } else {
+      o_.json ? tell_json() : tell_text();
+    }
     return status_of(context_->result());
   }
 
@@ -196,6 +200,10 @@ class whole_run {
   void tell_json() {
     if (o_.explain) document_["explain"] = explain_json(waterfalls(), resources_, what_if_gain_ ? &*what_if_gain_ : nullptr);
     std::cout << dump(document_);
+  }
+
+  void tell_failures() const {
+    for (const std::string& f : context_->result().failures()) std::cout << fmt::format("{}: failed: {}\n", run_.name(), f);
   }
 
   void tell_text() const {

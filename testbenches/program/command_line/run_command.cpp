@@ -57,7 +57,8 @@ struct run_arguments {
         ->type_name("[PATTERN]")
         ->expected(0, 1);
     run.add_flag("--force", options.force, "Replace an earlier result in the folder given with -o");
-    run.add_flag("--json", options.json, "Print result.json instead of the table");
+    CLI::Option* const json = run.add_flag("--json", options.json, "Print result.json instead of the table");
+    run.add_flag("-q,--quiet", options.quiet, "Print nothing but what failed")->excludes(json);
     std::set<std::string> taken;
     for (const CLI::Option* o : run.get_options()) taken.insert(o->get_lnames().begin(), o->get_lnames().end());
     for (const std::string& n : testbench_registry::names()) {
