@@ -89,8 +89,10 @@ class dma_engine : public unit, public faulty {
   void begin(dma_job& j);
   bool waits_for_map(dma_job& j);
   void wait_for_map(dma_job& j);
-  void read_map(const dma_job& j);
+  bool read_map(const dma_job& j);
   void on_map_entry();
+  static std::uint64_t unknown_page(const dma_job& j);
+  void refuse_unmapped(bool damaged);
   void leave_map();
   void start_atomic(dma_job& j);
   void pace_atomic(dma_job& j);
@@ -147,7 +149,8 @@ class dma_engine : public unit, public faulty {
   std::array<std::uint32_t, dma_sources> unmapped_of_{};
   dma_request map_read_;
   std::uint64_t map_entry_ = 0;
-  bit_faults faults_;  // wrong bits of read entries
+  std::uint64_t map_life_ = 0;  // of the map that is read
+  bit_faults faults_;           // wrong bits of read entries
   pool<dma_job> jobs_;
   burst_pool bursts_;
 

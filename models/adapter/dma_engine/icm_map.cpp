@@ -19,6 +19,7 @@ void icm_map::set_table(std::uint64_t address) {
   if (!cache_) return;
   cache_->drop(0, 0, ~std::uint64_t{0});
   table_ = address;
+  ++life_;
 }
 
 bool icm_map::find(std::uint64_t address, std::uint64_t bytes, std::vector<std::uint64_t>& frames) {

@@ -20,6 +20,7 @@ class icm_map {
   [[nodiscard]] bool on() const { return table_ != 0; }
   // Sets the table, and forgets its predecessor's entries; 0 = none.
   void set_table(std::uint64_t address);
+  [[nodiscard]] std::uint64_t life() const { return life_; }  // counts the tables
 
   // Appends the places of the pages of [address, address + bytes) to `frames`, from page number frames.size() on, as far as
   // they are known. True = all are.
@@ -34,6 +35,7 @@ class icm_map {
  private:
   std::optional<page_cache> cache_;  // none = no map
   std::uint64_t table_ = 0;
+  std::uint64_t life_ = 0;
   counter hits_;
   counter misses_;
 };

@@ -175,6 +175,39 @@ TEST(icm_map, a_new_map_is_looked_up_anew) {
   EXPECT_EQ(b.places(), (addresses{map + 8, frames[1], 0x2000 + 8, 0xb000}));
 }
 
+TEST(icm_map, requests_whose_map_goes_are_refused) {
+  mapped_bench b;
+  dma_request& first = b.read(tables, 8, 10_ns);
+  dma_request& second = b.read(tables + 4096, 8, 11_ns);
+  icm_area none;
+  b.areas.send(none, 100_ns);
+  testing::run_until_idle();
+  EXPECT_TRUE(first.failed && second.failed);
+  EXPECT_EQ(b.places(), (addresses{map + 8})) << "nothing else is touched";
+  EXPECT_TRUE(b.dma.idle());
+}
+
+TEST(icm_map, an_entry_of_an_earlier_map_is_not_used) {
+  mapped_bench b;
+  dma_request& r = b.read(tables, 8, 10_ns);
+  icm_area moved;
+  moved.base = 0x2000;
+  b.pcie.set_word(0x2000 + 8, 0xb000 | HCA_ICM_PRESENT);
+  b.pcie.set_word(0xb000, 0);
+  b.areas.send(moved, 100_ns);
+  testing::run_until_idle();
+  EXPECT_FALSE(r.failed);
+  EXPECT_EQ(b.places(), (addresses{map + 8, 0x2000 + 8, 0xb000}));
+}
+
+TEST(icm_map, a_request_beyond_its_area_is_refused) {
+  mapped_bench b;
+  dma_request& r = b.send(dma_op::write, dma_source::command, tables + 5 * 4096 - 8, 16, 10_ns);
+  testing::run_until_idle();
+  EXPECT_TRUE(r.failed);
+  EXPECT_EQ(b.places(), (addresses{map + 8 * 5})) << "no byte has moved";
+}
+
 TEST(icm_map, without_a_cache_addresses_are_physical) {
   mapped_bench b(0);
   dma_request& r = b.read(tables, 8, 10_ns);

@@ -49,7 +49,7 @@ struct host_config {
     k.time("run_ahead", run_ahead, 0_ps, 1_ms,
            "how far a thread may run ahead of the kernel before its next load lets it catch up");
     k.bytes("stack", stack, 16384, 16777216, "stack of a software thread of the simulation");
-    k.group("last_level_cache", last_level_cache, "of the cores, in front of memory");
+    last_level_cache.knobs(k);
   }
 };
 

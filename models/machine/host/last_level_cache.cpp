@@ -8,10 +8,8 @@ namespace {
 
 std::uint32_t sets_of(const last_level_cache_config& c) {
   const std::uint64_t set = last_level_cache::line * c.ways;
-  if (c.size == 0 || c.size % set != 0)
-    throw std::invalid_argument("host: last_level_cache.size must be a multiple of 64 B times last_level_cache.ways");
-  if (c.ddio_ways > c.ways)
-    throw std::invalid_argument("host: last_level_cache.ddio_ways must not be above last_level_cache.ways");
+  if (c.size == 0 || c.size % set != 0) throw std::invalid_argument("host: llc_size must be a multiple of 64 B times llc_ways");
+  if (c.ddio_ways > c.ways) throw std::invalid_argument("host: llc_ddio_ways must not be above llc_ways");
   return static_cast<std::uint32_t>(c.size / set);
 }
 

@@ -1,9 +1,8 @@
 // The last-level cache of the cores in front of memory, as devices see it: tags only, since the bytes are in memory.
 //
 // - DMA read: a line that is there is read from the cache. Another one comes from DRAM, and is not put in.
-// - DMA write (DDIO): a line that is there is updated in its place. Another one is put into one of the first `ddio_ways` ways
-// of
-//   its set.
+// - DMA write (DDIO): a line that is there is updated in its place. Another one is put into one of the first `llc_ddio_ways`
+//   ways of its set.
 // - Load or store of a core: a line that is not there is put into any way.
 //
 // Source: Intel, "Data Direct I/O Technology (DDIO): A Primer", 2012; the ways are those of "inclusive" Xeons.
@@ -26,10 +25,11 @@ struct last_level_cache_config {
   ps dram_latency{70_ns};
 
   void knobs(knob_visitor& k) {
-    k.bytes("size", size, 0, 4294967296, "a multiple of 64 B times `ways`; 0: no cache, and all accesses cost alike");
-    k.count("ways", ways, 1, 64, "lines of a set");
-    k.count("ddio_ways", ddio_ways, 0, 64, "ways that DMA writes may take; 0: they put no line in");
-    k.time("dram_latency", dram_latency, 0_ps, 1_ms, "more of a DMA read or a load with a line that is not in the cache");
+    k.bytes("llc_size", size, 0, 4294967296,
+            "last-level cache: a multiple of 64 B times `llc_ways`; 0: no cache, and all accesses cost alike");
+    k.count("llc_ways", ways, 1, 64, "lines of a set of the last-level cache");
+    k.count("llc_ddio_ways", ddio_ways, 0, 64, "ways of it that DMA writes may take; 0: they put no line in");
+    k.time("llc_dram_latency", dram_latency, 0_ps, 1_ms, "more of a DMA read or a load with a line that is not in it");
   }
 };
 

@@ -20,8 +20,21 @@ bool has_text(const knob_tree& tree, const std::string& path, std::string_view t
   return l && l->text() == text;
 }
 
+// Returns the knob of the same prefix that leaves a part of the unit out; empty = no knob does.
+std::string part_left_out(const knob_tree& tree, const std::string& path) {
+  const std::size_t name = path.rfind('.') + 1;
+  const std::size_t end = path.find('_', name);
+  if (end == std::string::npos) return {};
+  for (const char* const count : {"size", "sets"}) {
+    std::string knob = path.substr(0, end + 1) + count;
+    if (path != knob && (has_text(tree, knob, "0") || has_text(tree, knob, "0 B"))) return knob;
+  }
+  return {};
+}
+
 // Returns the knob that switches `path` off; nothing = `path` matters.
 std::optional<idle_reason> switched_off(const knob_tree& tree, const std::string& path) {
+  if (std::string knob = part_left_out(tree, path); !knob.empty()) return idle_reason{knob, "another " + knob};
   std::string group = path;
   for (std::size_t dot = group.rfind('.'); dot != std::string::npos; dot = group.rfind('.')) {
     const bool of_rtl = group.substr(0, dot).ends_with(".rtl");

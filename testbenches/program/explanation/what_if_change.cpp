@@ -18,7 +18,7 @@ constexpr std::array not_resources{
     "table_bytes",  "extent_lines", "memory",        "memory_top",    "page",          "size",
     "stall_limit",  "fault_pages",  "device_memory", "virtual_lanes", "blueflame_max", "rcb",
     "retraining",   "replay_timer", "health_period", "recoveries",    "bar",           "trace_from",
-    "stall_events", "vendor_*"};
+    "stall_events", "vendor_*",     "llc_ways"};
 constexpr std::array latencies{"*latency", "propagation", "depth", "copy_setup", "page_retry_delay", "wake_up_cost"};
 constexpr std::array<std::string_view, 2> workloads{"parameters", "traffic"};
 constexpr std::string_view observation = "statistics.";

@@ -45,6 +45,8 @@ TEST_F(idle_knobs, are_refused_with_the_knob_that_makes_use_of_them) {
   refused("--set node*.iommu.entries=64", "iommu");
   refused("--set node0.hca.key_check.rtl.stall=0.1", "key_check");
   refused("--set node*.hca.processing_units.wqe='10 cycles'", "while node0.hca.processing_units.units is 0");
+  refused("--set node*.host.llc_ways=8", "has no effect while node0.host.llc_size is 0 B");
+  refused("--set node1.hca.icm.map_ways=8", "has no effect while node1.hca.icm.map_sets is 0; write another");
   refused("--from '1 us'", "--from: nothing is recorded");
 }
 
@@ -52,6 +54,8 @@ TEST_F(idle_knobs, are_taken_when_they_matter_somewhere) {
   taken("--set topology=switch --set 'switch.latency=1 us'");
   taken("--set node*.peer0.memory='1 GiB' --set node1.peer0.kind=gpu");
   taken("--set node*.iommu.enabled=false");
+  taken("--set node1.host.llc_size='1 MiB' --set node*.host.llc_ways=8");
+  taken("--set node0.hca.icm.map_sets=16 --set node0.hca.icm.map_ways=2");
   taken("--set preset=connectx4");
 }
 
