@@ -14,7 +14,7 @@ constexpr std::uint64_t one_page = 4096;
 constexpr std::uint32_t message_bytes = 16384;
 constexpr unsigned requests = 16;
 // A scarce adapter reads contexts and the map of ICM all the time, so its accesses begin later.
-const int slowness = std::getenv("HCASIM_SCARCE") ? 4 : 1;
+const int slowness = std::getenv("HCASIM_SCARCE") ? 8 : 1;
 const ps apart = slowness * 65_ns;
 const ps longest = slowness * 2600_ns;
 
