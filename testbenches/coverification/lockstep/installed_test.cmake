@@ -30,9 +30,8 @@ file(COPY ${SOURCE}/testbenches/coverification/example DESTINATION ${OUT})
 # The Verilator of the build, which may be another than that of the machine, comes first.
 load_cache(${BUILD} READ_WITH_PREFIX "" VERILATOR_EXECUTABLE VERILATOR_INCLUDE)
 cmake_path(GET VERILATOR_EXECUTABLE PARENT_PATH folder_of_verilator)
-cmake_path(GET VERILATOR_INCLUDE PARENT_PATH root_of_verilator)
 set(ENV{PATH} ${folder_of_verilator}:$ENV{PATH})
-set(ENV{VERILATOR_ROOT} ${root_of_verilator})
+set(ENV{CMAKE_INCLUDE_PATH} ${VERILATOR_INCLUDE})
 run("configuring the example" ${CMAKE_COMMAND} -G Ninja -S example -B build -DCMAKE_PREFIX_PATH=${OUT}/prefix -DCMAKE_BUILD_TYPE=Release
     -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
 run("building the example" ${CMAKE_COMMAND} --build build)
