@@ -110,7 +110,8 @@ TEST(icm_map, each_kind_has_its_part_of_the_map) {
 
 TEST(icm_map, the_oldest_entry_is_read_again) {
   mapped_bench b;
-  for (const unsigned page : {0U, 1U, 0U, 2U, 0U, 1U}) b.read(tables + page * 4096, 8, 10_ns + 2_us * static_cast<int>(b.requests.size()));
+  for (const unsigned page : {0U, 1U, 0U, 2U, 0U, 1U})
+    b.read(tables + page * 4096, 8, 10_ns + 2_us * static_cast<int>(b.requests.size()));
   testing::run_until_idle();
   EXPECT_EQ(b.places(), (addresses{map + 8, frames[1], map + 16, frames[2], frames[1], map + 24, frames[3], frames[1], map + 16,
                                    frames[2]}));
