@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+#include <string>
+
 namespace hcasim::applications {
 namespace {
 
@@ -28,6 +32,9 @@ TEST(packets_waiting, is_not_known_from_other_texts) {
 }
 
 TEST(loopback, an_idle_one_is_drained_at_once) {
+  std::ifstream file("/proc/net/softnet_stat");
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  if (!packets_waiting(text)) GTEST_SKIP() << "this kernel does not tell which packets wait";
   EXPECT_TRUE(loopback().drain(std::chrono::seconds(10)));
 }
 
