@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "firmware/abi/command.h"
 #include "tlm/base/fifo.h"
 #include "tlm/base/pool.h"
 #include "tlm/dma.h"
@@ -34,7 +35,7 @@ struct dma_job {
 
   // Returns the physical place of an address of the request.
   [[nodiscard]] std::uint64_t place_of(std::uint64_t address) const {
-    constexpr std::uint64_t page = 4096;
+    constexpr std::uint64_t page = 1 << HCA_ICM_PAGE_SHIFT;
     return frames.empty() ? address : frames[address / page - request->address / page] + address % page;
   }
 

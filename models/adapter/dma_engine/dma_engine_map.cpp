@@ -40,10 +40,12 @@ bool dma_engine::read_map(const dma_job& j) {
   return true;
 }
 
-// An entry of an earlier map is of no use.
+// Entries of an earlier map are of no use.
 void dma_engine::on_map_entry() {
-  const bool of_this_map = map_life_ == icm_map_.life();
-  if (of_this_map && (map_read_.failed || !icm_map_.learn(unknown_page(unmapped_.front()), map_entry_))) {
+  dma_job& first = unmapped_.front();
+  if (map_life_ != icm_map_.life()) {
+    first.frames.clear();
+  } else if (map_read_.failed || !icm_map_.learn(unknown_page(first), map_entry_, first.frames)) {
     refuse_unmapped(!map_read_.failed);
   }
   while (!unmapped_.empty()) {

@@ -37,9 +37,10 @@ bool icm_map::find(std::uint64_t address, std::uint64_t bytes, std::vector<std::
   return true;
 }
 
-bool icm_map::learn(std::uint64_t address, std::uint64_t entry) {
+bool icm_map::learn(std::uint64_t address, std::uint64_t entry, std::vector<std::uint64_t>& frames) {
   if ((entry & (page - 1)) != HCA_ICM_PRESENT) return false;
-  cache_->put(0, address, shift, entry & ~(page - 1), 0);
+  frames.push_back(entry & ~(page - 1));
+  cache_->put(0, address, shift, frames.back(), 0);
   return true;
 }
 

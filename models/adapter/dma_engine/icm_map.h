@@ -25,8 +25,8 @@ class icm_map {
   // Appends the places of the pages of [address, address + bytes) to `frames`, from page number frames.size() on, as far as
   // they are known. True = all are.
   bool find(std::uint64_t address, std::uint64_t bytes, std::vector<std::uint64_t>& frames);
-  // Takes an entry of the table for the page of `address`. False = no entry that can be.
-  bool learn(std::uint64_t address, std::uint64_t entry);
+  // Takes an entry of the table for the page of `address`, and appends the page's place. False = no entry that can be.
+  bool learn(std::uint64_t address, std::uint64_t entry, std::vector<std::uint64_t>& frames);
   // Returns the address of the table's entry for page `number`, counted over all areas.
   [[nodiscard]] std::uint64_t entry_at(std::uint64_t number) const { return table_ + number * sizeof(std::uint64_t); }
 

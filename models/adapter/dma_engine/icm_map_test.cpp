@@ -79,6 +79,13 @@ struct mapped_bench {
     }
     return never;
   }
+  [[nodiscard]] std::uint64_t stat(const char* name) const {
+    for (const statistic& s : dma.stats().all()) {
+      if (s.name == name) return std::get<const counter*>(s.value)->value();
+    }
+    ADD_FAILURE() << name;
+    return 0;
+  }
   [[nodiscard]] std::vector<std::uint64_t> places() const {
     std::vector<std::uint64_t> out;
     for (const fake_pcie::burst& b : pcie.log) out.push_back(b.address);
@@ -97,6 +104,8 @@ TEST(icm_map, a_page_is_looked_up_once) {
   EXPECT_EQ(b.answered(first), 10_ns + 2 * 500_ns + 12_ns) << "two reads after each other";
   EXPECT_EQ(b.answered(second), 2_us + 500_ns + 8_ns);
   EXPECT_FALSE(first.failed || second.failed);
+  EXPECT_EQ(b.stat("icm_map_misses"), 1U);
+  EXPECT_EQ(b.stat("icm_map_hits"), 1U) << "each page of a request counts once";
   EXPECT_TRUE(b.dma.idle());
 }
 
