@@ -117,14 +117,8 @@ class Run:
 
     def statistics(self, pattern="*"):
         """Values by path, 'node0.hca.mrc_cache.hits'; a histogram gives one for each measure: '....mean', '....p99'."""
-        out = {}
-        for unit, of_unit in self.result["statistics"].items():
-            for name, s in of_unit.items():
-                path = f"{unit.removeprefix('system.')}.{name}"
-                value = s["value"] if "value" in s else {k: v for k, v in s.items() if k not in ("unit", "help", "signal")}
-                parts = {f"{path}.{k}": v for k, v in value.items()} if isinstance(value, dict) else {path: value}
-                out.update((p, v) for p, v in parts.items() if fnmatch.fnmatchcase(p, pattern))
-        return out
+        return _chosen(((unit.removeprefix("system."), {name: _measures(s) for name, s in of_unit.items()})
+                        for unit, of_unit in self.result["statistics"].items()), pattern)
 
     def _of(self, what, name):
         if name not in self.result[what]:
@@ -180,12 +174,7 @@ class Study:
         found = self.sql("SELECT statistics FROM points WHERE id = ?", point)
         if not found:
             raise KeyError(f"no point {point}")
-        out = {}
-        for unit, of_unit in json.loads(found[0]["statistics"] or "{}").items():
-            for name, value in of_unit.items():
-                parts = {f"{unit}.{name}.{k}": v for k, v in value.items()} if isinstance(value, dict) else {f"{unit}.{name}": value}
-                out.update((p, v) for p, v in parts.items() if fnmatch.fnmatchcase(p, pattern))
-        return out
+        return _chosen(json.loads(found[0]["statistics"] or "{}").items(), pattern)
 
     def to_csv(self, file):
         """Writes rows() with a line of names."""
@@ -200,6 +189,20 @@ class Study:
         import pandas
 
         return pandas.DataFrame(self.rows())
+
+
+def _measures(statistic):
+    return statistic.get("value", {k: v for k, v in statistic.items() if k not in ("unit", "help", "signal")})
+
+
+def _chosen(units, pattern):
+    out = {}
+    for unit, of_unit in units:
+        for name, value in of_unit.items():
+            path = f"{unit}.{name}"
+            parts = {f"{path}.{k}": v for k, v in value.items()} if isinstance(value, dict) else {path: value}
+            out.update((p, v) for p, v in parts.items() if fnmatch.fnmatchcase(p, pattern))
+    return out
 
 
 def _text(value):
