@@ -13,8 +13,8 @@ namespace hcasim::kit {
 system_config with_rtl(system_config config, const std::string& units);
 // Applies the environment. HCASIM_IOMMU, if it is set, puts an IOMMU before every adapter; "ats": and gives the adapter a
 // translation cache of its own. HCASIM_REREG_KEY: a re-registered region gets a new key. HCASIM_SCARCE: adapters with
-// processing units, an evicting WQE cache, small context caches that write changed lines, a map of ICM with few entries cached,
-// and misses and conflicts with long queues behind them; their hosts have a small last-level cache.
+// processing units, an evicting WQE cache, small context caches that write changed lines, and a small cache of the map of ICM.
+// Misses and conflicts have long queues behind them; hosts have a small last-level cache.
 system_config as_in_environment(system_config config);
 
 }  // namespace hcasim::kit
