@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "tlm/base/delegate.h"
-#include "tlm/base/event_alarm.h"
 
 namespace hcasim {
 namespace {
@@ -18,13 +17,9 @@ void collect_units(const sc_core::sc_object& of, std::vector<const unit*>& out) 
 }  // namespace
 
 watchdog::watchdog(const sc_core::sc_object& top, std::vector<std::string> adapters, limits most)
-    : top_(top), adapters_(std::move(adapters)), most_(most) {
+    : top_(top), adapters_(std::move(adapters)), most_(most), after_events_(call<&watchdog::look_at_events>(this)) {
   if (most_.time != never) look_at_time_again();
   if (most_.events != 0) look_at_events_again();
-}
-
-watchdog::~watchdog() {
-  if (most_.events != 0) call_after_no_events();
 }
 
 std::uint64_t watchdog::progress() const {
@@ -53,7 +48,7 @@ void watchdog::look_at_time() {
 }
 
 void watchdog::look_at_events_again() {
-  call_after_events(std::max<std::uint64_t>(most_.events / looks, 1), call<&watchdog::look_at_events>(this));
+  after_events_.set(std::max<std::uint64_t>(most_.events / looks, 1));
 }
 
 void watchdog::look_at_events() {

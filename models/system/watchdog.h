@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tlm/base/event_alarm.h"
 #include "tlm/base/unit.h"
 
 namespace hcasim {
@@ -23,7 +24,6 @@ class watchdog {
   };
   // `top`: below it are the units. `adapters`: their names by LID.
   watchdog(const sc_core::sc_object& top, std::vector<std::string> adapters, limits most);
-  ~watchdog();
   watchdog(const watchdog&) = delete;
   watchdog& operator=(const watchdog&) = delete;
 
@@ -51,6 +51,7 @@ class watchdog {
   const std::vector<std::string> adapters_;
   const limits most_;
   event_queue& queue_ = event_queue::instance();
+  event_alarm after_events_;
   std::uint64_t progress_ = 0;      // at the last look at the time
   ps since_{0};                     // and the time of its last change
   std::uint64_t counted_ = 0;       // the progress at the last look at the events

@@ -1,27 +1,42 @@
 #include "tlm/base/event_alarm.h"
 
-#include <utility>
+#include <algorithm>
+#include <vector>
 
 namespace hcasim {
 
 namespace {
 
-action alarm_action;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): of the process, as the event queue is
+std::vector<event_alarm*>
+    alarms;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables): of the process, as the event queue is
 
 }  // namespace
 
-void call_after_events(std::uint64_t more, action what) {
-  alarm_action = what;
-  detail::events_due = detail::events + more;
+void event_alarm::set(std::uint64_t more) {
+  cancel();
+  due_ = detail::events + more;
+  alarms.push_back(this);
+  detail::events_due = std::min(detail::events_due, due_);
 }
 
-void call_after_no_events() {
-  detail::events_due = ~std::uint64_t{0};
+// `events_due` stays: the look then finds nothing to do.
+void event_alarm::cancel() {
+  std::erase(alarms, this);
 }
 
 void detail::events_reached() {
+  std::vector<event_alarm*> due;
   events_due = ~std::uint64_t{0};
-  alarm_action();
+  for (event_alarm* a : alarms) {
+    if (a->due_ <= events) {
+      due.push_back(a);
+    } else {
+      events_due = std::min(events_due, a->due_);
+    }
+  }
+  for (event_alarm* a : due) {
+    if (std::erase(alarms, a) != 0) a->what_();  // an earlier one may have cancelled it
+  }
 }
 
 }  // namespace hcasim

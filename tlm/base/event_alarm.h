@@ -1,4 +1,4 @@
-// Counts the events of a run, and calls an action after a number of them. Events are the items of the event queue and the waits
+// Counts the events of a run, and calls actions after a number of them. Events are the items of the event queue and the waits
 // of software threads: they cost host time, however much simulated time passes. Exact and deterministic; an event costs one
 // comparison.
 #pragma once
@@ -24,9 +24,23 @@ inline void count_event() {
 [[nodiscard]] inline std::uint64_t events_passed() {
   return detail::events;
 }
-// Calls `what` inside the event number `more` from now; a later call replaces it.
-void call_after_events(std::uint64_t more, action what);
-// Withdraws the action.
-void call_after_no_events();
+
+class event_alarm {
+ public:
+  explicit event_alarm(action what) : what_(what) {}
+  ~event_alarm() { cancel(); }
+  event_alarm(const event_alarm&) = delete;
+  event_alarm& operator=(const event_alarm&) = delete;
+
+  // Calls the action once, inside the event number `more` from now; a later call replaces an earlier one.
+  void set(std::uint64_t more);
+  void cancel();
+
+ private:
+  friend void detail::events_reached();
+
+  action what_;
+  std::uint64_t due_ = 0;
+};
 
 }  // namespace hcasim
