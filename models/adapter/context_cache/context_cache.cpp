@@ -11,15 +11,17 @@ context_cache::context_cache(const sc_core::sc_module_name& name, const context_
       lines_(config_, entry_bytes),
       icm_(dma, entry_bytes, counters_),
       pending_(config_, port_, {admission_, fetches_}, counters_, shown_),
-      writes_(config.write_buffers, lines_, icm_, pending_, counters_),
+      second_(config_, entry_bytes),
+      writes_(config.write_buffers, {lines_, second_, icm_, pending_}, counters_),
       drops_(lines_, icm_, pending_, counters_),
-      fetches_(config.fetches, {lines_, icm_, writes_, drops_, pending_}, counters_, shown_),
+      fetches_(config.fetches, clock.cycles(config.second_latency), {lines_, second_, icm_, writes_, drops_, pending_},
+               counters_, shown_),
       cells_(protection, {lines_, icm_, writes_, drops_}),
-      admission_({lines_, icm_, pending_, writes_, drops_, fetches_, cells_}, counters_) {
+      admission_({lines_, second_, icm_, pending_, writes_, drops_, fetches_, cells_}, counters_) {
   for (unsigned i = 0; i < clients; ++i) {
     in.emplace_back(("in_" + std::to_string(i)).c_str()).on<&context_cache::handle>(this);
   }
-  counters_.list(stats_);
+  counters_.list(stats_, second_.there());
   cells_.faults().list(stats_);
   counters_.list_levels(stats_);
   stats_.busy_time("port_busy", "time the look-up port was busy", port_.turns);

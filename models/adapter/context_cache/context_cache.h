@@ -3,6 +3,7 @@
 // - A hit is answered in the call. A fetch pins its entry: its storage stays where it is until END_RESP.
 // - Misses of one index share one DMA read. A dirty victim is copied to a write buffer and written; a fetch or drop of
 //   its index waits until the write has landed.
+// - second level: has entries that made room, clean or on their way to ICM. A fetch moves an entry back.
 // - Pinned entries and entries being fetched are no victims. A miss that finds no victim in its set, or no free fetch,
 //   waits first come, first served per set; misses of other sets and hits pass. The cache cannot dead-lock as long as no unit
 //   holds an entry while waiting for another one of the same set.
@@ -17,6 +18,7 @@
 // A plain hit is served here. The rest is parts:
 //
 //   cache_lines, line_cells          tags, states and bytes; wrong bits in them
+//   second_level                     entries that made room in the lines
 //   request_admission                decides on requests that are no plain hit
 //   pending_requests                 requests that wait, and their order
 //   line_fetches, write_buffers,     entries on their way from ICM, to ICM,
@@ -57,6 +59,7 @@ class context_cache : public unit, public faulty {
   cache_lines lines_;
   entry_transfers icm_;
   pending_requests pending_;
+  second_level second_;
   write_buffers writes_;
   line_drops drops_;
   line_fetches fetches_;

@@ -21,6 +21,9 @@ struct context_cache_config {
   std::uint32_t write_buffers = 4;
   bool write_changes = false;
   bool hit_under_miss = true;
+  std::uint32_t second_sets = 0;
+  std::uint32_t second_ways = 8;
+  double second_latency = 10;
   std::uint64_t seed = 1;
 
   void knobs(knob_visitor& k) {
@@ -39,6 +42,9 @@ struct context_cache_config {
     k.flag("write_changes", write_changes,
            "an evicted entry is written from its first changed 64 B line to its last; otherwise the whole entry");
     k.flag("hit_under_miss", hit_under_miss, "look-ups go on while a miss is outstanding; otherwise they wait in order");
+    k.count("second_sets", second_sets, 0, 1 << 24, "sets of a second level, which holds entries that made room; 0: none");
+    k.count("second_ways", second_ways, 1, 4096, "entries per set of the second level");
+    k.cycles("second_latency", second_latency, 0, 1000, "from the end of the look-up to an entry of the second level");
     k.count("seed", seed, 0, 1.8e19, "of the random policy");
   }
 };

@@ -23,6 +23,14 @@ inline void memories(const context_cache_config& c, std::uint64_t entry_bytes, s
   m.add("write_buffers", memory_kind::data, c.write_buffers, bits_of(entry_bytes) + code_bits, "evicted dirty entries");
   m.add("write_buffer_tags", memory_kind::cam, c.write_buffers, log_entries,
         "their indices, which every miss is compared with");
+  if (c.second_sets == 0) return;
+  const std::uint64_t second_bits = bits_for(c.second_sets);
+  m.add("second_entries", memory_kind::data, std::uint64_t{c.second_sets} * c.second_ways, bits_of(entry_bytes) + code_bits,
+        "contexts of the second level with their integrity codes");
+  add_tags(m, "second_tags", c.second_sets, c.second_ways, log_entries > second_bits ? log_entries - second_bits : 0,
+           "index of the context, without the bits that choose the set");
+  m.add("second_replacement", memory_kind::state, c.second_sets, replacement_bits(c.policy, c.second_ways),
+        "order of use of a set's ways of the second level");
 }
 
 }  // namespace hcasim

@@ -11,13 +11,15 @@ using testing::run_until_idle;
 using testing::small_cache;
 using bench = testing::context_cache_bench;
 
-// Two clients at random fetch, write, hold and drop; the reference has the last holder's bytes. DMA takes a random time.
+// Two clients at random fetch, write, hold, drop, and take to change ICM; the reference has the last holder's bytes. DMA takes
+// a random time.
 class random_client : public unit {
  public:
   initiator_socket<context_request> out{"out"};
 
-  random_client(const sc_core::sc_module_name& n, std::vector<std::uint64_t>& reference, std::uint64_t seed)
-      : unit(n), reference_(reference), random_(seed, name()) {}
+  random_client(const sc_core::sc_module_name& n, std::vector<std::uint64_t>& reference, std::vector<std::uint64_t>& icm,
+                std::uint64_t seed)
+      : unit(n), reference_(reference), icm_(icm), random_(seed, name()) {}
 
   void start(int parallel, int steps) {
     for (int i = 0; i < parallel; ++i) run(steps);
@@ -39,6 +41,17 @@ class random_client : public unit {
         co_await queue_.until(t);
         continue;
       }
+      if (random_.chance(0.05)) {
+        r.op = context_op::take;
+        co_await out.request(r, t);
+        co_await queue_.until(t + ps(static_cast<std::int64_t>(random_.below(400'000))));
+        EXPECT_EQ(icm_[index * 8], reference_[index]);
+        icm_[index * 8] = reference_[index] = random_.next();
+        r.op = context_op::give;
+        t = now();
+        co_await out.request(r, t);
+        continue;
+      }
       r.op = context_op::fetch;
       co_await out.request(r, t);
       EXPECT_FALSE(r.failed);
@@ -57,6 +70,7 @@ class random_client : public unit {
   }
 
   std::vector<std::uint64_t>& reference_;
+  std::vector<std::uint64_t>& icm_;
   random_stream random_;
 };
 
@@ -105,10 +119,10 @@ class random_icm : public unit {
   std::deque<job> jobs_;
 };
 
-class ContextCacheRandom : public ::testing::TestWithParam<std::tuple<replacement_policy, int, int, bool, bool>> {};
+class ContextCacheRandom : public ::testing::TestWithParam<std::tuple<replacement_policy, int, int, bool, bool, int>> {};
 
 TEST_P(ContextCacheRandom, EveryFetchSeesTheLastWrite) {
-  const auto [policy, sets, ways, hit_under_miss, write_changes] = GetParam();
+  const auto [policy, sets, ways, hit_under_miss, write_changes, second_sets] = GetParam();
   const int seed = 1;
   context_cache_config c = small_cache(static_cast<std::uint32_t>(sets), static_cast<std::uint32_t>(ways));
   c.policy = policy;
@@ -116,6 +130,8 @@ TEST_P(ContextCacheRandom, EveryFetchSeesTheLastWrite) {
   c.write_buffers = 2;
   c.hit_under_miss = hit_under_miss;
   c.write_changes = write_changes;
+  c.second_sets = static_cast<std::uint32_t>(second_sets);
+  c.second_ways = 3;
   constexpr std::size_t entries = 40;
   const clock_domain clock{frequency{1e9}};
   context_cache cache("cache", c, clock, entry_bytes, 2);
@@ -123,8 +139,8 @@ TEST_P(ContextCacheRandom, EveryFetchSeesTheLastWrite) {
   cache.dma.bind(memory.in);
   std::vector<std::uint64_t> reference(entries);
   for (std::size_t i = 0; i < entries; ++i) memory.words[i * 8] = reference[i] = i * 1001;
-  random_client a("a", reference, static_cast<std::uint64_t>(seed));
-  random_client b("b", reference, static_cast<std::uint64_t>(seed));
+  random_client a("a", reference, memory.words, static_cast<std::uint64_t>(seed));
+  random_client b("b", reference, memory.words, static_cast<std::uint64_t>(seed));
   a.out.bind(cache.in[0]);
   b.out.bind(cache.in[1]);
   run_for(0_ps);
@@ -153,11 +169,13 @@ TEST_P(ContextCacheRandom, EveryFetchSeesTheLastWrite) {
 
 INSTANTIATE_TEST_SUITE_P(All, ContextCacheRandom,
                          ::testing::Combine(::testing::ValuesIn(all_replacement_policies), ::testing::Values(1, 3, 4),
-                                            ::testing::Values(1, 3), ::testing::Bool(), ::testing::Bool()),
+                                            ::testing::Values(1, 3), ::testing::Bool(), ::testing::Bool(),
+                                            ::testing::Values(0, 3)),
                          [](const auto& p) {
                            return std::string(replacement_policies.begin()[static_cast<int>(std::get<0>(p.param))]) + "_sets" +
                                   std::to_string(std::get<1>(p.param)) + "_ways" + std::to_string(std::get<2>(p.param)) +
-                                  (std::get<3>(p.param) ? "_pass" : "_block") + (std::get<4>(p.param) ? "_changes" : "");
+                                  (std::get<3>(p.param) ? "_pass" : "_block") + (std::get<4>(p.param) ? "_changes" : "") +
+                                  (std::get<5>(p.param) ? "_second" : "");
                          });
 
 }  // namespace

@@ -2,9 +2,10 @@
 
 namespace hcasim {
 
-void context_cache_counters::list(statistics& s) {
+void context_cache_counters::list(statistics& s, bool second_level) {
   s.add("hits", "1", "fetches answered from the cache at once", hits);
   s.add("misses", "1", "entries read from ICM", misses);
+  if (second_level) s.add("second_hits", "1", "entries moved back from the second level", second_hits);
   s.add("merged", "1", "fetches that waited for another one's read of the same entry", merged);
   s.add("evictions", "1", "entries that made room for others", evictions);
   s.add("write_backs", "1", "dirty entries written to ICM", written_back);
@@ -20,7 +21,7 @@ void context_cache_counters::list_levels(statistics& s) {
   s.add("miss_latency", "ps", "from the end of the look-up to the entry", miss_latency);
   s.add("outstanding", "1", "fetches in flight", outstanding);
   s.add("waiting", "1", "requests not answered yet", waiting);
-  s.ratio("hit_ratio", "hits over all fetches answered with an entry", {&hits}, {&hits, &merged, &misses});
+  s.ratio("hit_ratio", "hits over all fetches answered with an entry", {&hits}, {&hits, &merged, &misses, &second_hits});
 }
 
 void context_cache_signals::list(probes& p) {

@@ -9,6 +9,7 @@ namespace hcasim {
 struct context_cache_counters {
   counter hits;
   counter misses;
+  counter second_hits;
   counter merged;
   counter evictions;
   counter written_back;
@@ -22,7 +23,7 @@ struct context_cache_counters {
   level outstanding;
   level waiting;
 
-  void list(statistics& s);
+  void list(statistics& s, bool second_level);
   void list_levels(statistics& s);
 };
 

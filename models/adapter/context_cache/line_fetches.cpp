@@ -2,9 +2,9 @@
 
 namespace hcasim {
 
-line_fetches::line_fetches(std::uint32_t fetches, const parts& with, context_cache_counters& counters,
+line_fetches::line_fetches(std::uint32_t fetches, ps second_latency, const parts& with, context_cache_counters& counters,
                            context_cache_signals& signals)
-    : parts_(with), counters_(counters), signals_(signals), records_(fetches) {
+    : second_latency_(second_latency), parts_(with), counters_(counters), signals_(signals), records_(fetches) {
   for (std::size_t i = 0; i < records_.size(); ++i) {
     records_[i].number = static_cast<std::uint16_t>(i);
     free_.push(records_[i]);
@@ -14,14 +14,23 @@ line_fetches::line_fetches(std::uint32_t fetches, const parts& with, context_cac
 void line_fetches::begin(pending_request& p, std::size_t slot) {
   record& f = free_.pop();
   write_buffers::entry* const evicted = parts_.lines.used(slot) ? parts_.writes.evict(slot) : nullptr;
-  parts_.lines.begin(slot, p.request->index, f.number);
   f.slot = slot;
+  f.from_second = take_line(f, p.request->index);
   f.begin = std::max(p.t, now());
   f.waiting.push(p);
-  ++counters_.misses;
+  ++(f.from_second ? counters_.second_hits : counters_.misses);
   f.launching = true;
   run(f, evicted, p.request->operation);
   f.launching = false;
+}
+
+bool line_fetches::take_line(record& f, std::uint32_t index) {
+  cache_lines& lines = parts_.lines;
+  std::optional<std::uint32_t> victim;
+  if (lines.used(f.slot) && lines.life(f.slot) != line_life::ruined) victim = lines.index_of(f.slot);
+  const bool found = parts_.second.exchange(index, victim, lines.bytes_of(f.slot));
+  lines.begin(f.slot, index, f.number);
+  return found;
 }
 
 void line_fetches::count(int more, ps t) {
@@ -37,8 +46,13 @@ process line_fetches::run(record& f, write_buffers::entry* evicted, std::uint64_
     parts_.writes.write(*evicted, now());
   }
   ps t = now();
-  f.read.operation = operation;
-  co_await parts_.icm.read(f.read, parts_.lines.index_of(f.slot), parts_.lines.bytes_of(f.slot), t);
+  if (f.from_second) {
+    f.read.failed = false;
+    t += second_latency_;
+  } else {
+    f.read.operation = operation;
+    co_await parts_.icm.read(f.read, parts_.lines.index_of(f.slot), parts_.lines.bytes_of(f.slot), t);
+  }
   co_await after_transfer{t, f.launching};
   fill(f, t);
 }

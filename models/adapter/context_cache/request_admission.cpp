@@ -75,6 +75,7 @@ admission request_admission::drop(pending_request& p) {
     return admission::queued;
   }
   ++counters_.dropped;
+  parts_.second.forget(index);
   const std::size_t slot = lines.find(index);
   const bool there = slot != cache_lines::nowhere;
   if (there && (lines.life(slot) != line_life::clean || lines.held(slot))) {
@@ -93,6 +94,7 @@ admission request_admission::set_area(pending_request& p) {
     return admission::queued;
   }
   parts_.lines.clear();
+  parts_.second.clear();
   parts_.cells.clear();
   parts_.icm.set(p.request->area_base, p.request->area_entries);
   p.request->failed = false;

@@ -10,6 +10,7 @@ class request_admission {
  public:
   struct parts {
     cache_lines& lines;
+    second_level& second;
     entry_transfers& icm;
     pending_requests& pending;
     write_buffers& writes;

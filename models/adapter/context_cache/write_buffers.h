@@ -6,6 +6,7 @@
 #include "models/adapter/context_cache/cache_lines.h"
 #include "models/adapter/context_cache/entry_transfers.h"
 #include "models/adapter/context_cache/pending_requests.h"
+#include "models/adapter/context_cache/second_level.h"
 #include "tlm/base/process.h"
 #include "tlm/base/wait.h"
 
@@ -21,9 +22,15 @@ class write_buffers {
     fifo<pending_request> waiting;
   };
 
-  write_buffers(std::uint32_t buffers, cache_lines& lines, entry_transfers& icm, pending_requests& pending,
-                context_cache_counters& counters)
-      : lines_(lines), icm_(icm), pending_(pending), counters_(counters), buffers_(queue_, buffers) {}
+  struct parts {
+    cache_lines& lines;
+    second_level& second;
+    entry_transfers& icm;
+    pending_requests& pending;
+  };
+
+  write_buffers(std::uint32_t buffers, const parts& with, context_cache_counters& counters)
+      : parts_(with), counters_(counters), buffers_(queue_, buffers) {}
 
   // Copies the entry of a line that makes room; null = ICM has its bytes.
   entry* evict(std::size_t slot);
@@ -39,9 +46,7 @@ class write_buffers {
 
  private:
   event_queue& queue_ = event_queue::instance();
-  cache_lines& lines_;
-  entry_transfers& icm_;
-  pending_requests& pending_;
+  const parts parts_;
   context_cache_counters& counters_;
   credits buffers_;
   std::vector<entry*> writing_;

@@ -13,9 +13,11 @@ page_walker::page_walker(const sc_core::sc_module_name& name, const page_walker_
       config_(config),
       line_shift_(static_cast<unsigned>(config.line)),
       hit_latency_(clock.cycles(config.hit_latency)),
+      second_latency_(clock.cycles(config.second_latency)),
       interval_(clock.cycles(config.issue_interval)),
       cycle_(clock.period()),
       leaves_(config.leaf_sets, config.leaf_ways, entries_in(config.line), config.policy, config.seed),
+      second_(config.second_sets, config.second_ways, entries_in(config.line), config.policy, config.seed),
       cells_(protection),
       mshrs_(config.mshrs) {
   const std::uint32_t ways = std::min(config.upper_ways, config.upper_entries);
@@ -117,15 +119,17 @@ bool page_walker::miss(pending& p) {
   const std::uint64_t line = line_of(r);
   const translation_cache::key key = translation_cache::key_of(r.map, line);
   for (walk* w : missed_) {
-    if (w->key == key && !w->poisoned) {
+    if (w->key == key && !w->poisoned && (!w->known || has_usable(r, w->entries))) {
       ++merged_;
       w->waiting.push(p);
       return true;
     }
   }
   if (missed_.size() >= config_.mshrs) return false;
-  ++misses_;
   walk& w = walks_.get();
+  const std::uint64_t* const known = second_.find(key);
+  w.known = has_usable(r, known);
+  ++(w.known ? second_hits_ : misses_);
   w.map = r.map;
   w.key = key;
   w.line = line;
@@ -136,7 +140,12 @@ bool page_walker::miss(pending& p) {
   w.waiting.push(p);
   missed_.push_back(&w);
   mshrs_.add(1, now());
-  if (walking_ < config_.walkers && ready_.empty()) {
+  if (w.known) {
+    std::copy_n(known, std::size_t{1} << line_shift_, w.entries);
+    w.launching = true;
+    recall(w);
+    w.launching = false;
+  } else if (walking_ < config_.walkers && ready_.empty()) {
     begin(w, p.t);
   } else {
     ready_.push(w);
@@ -203,22 +212,37 @@ process page_walker::run(walk& w) {
       uppers_[level - 1].put(key, w.entries, first, first + span);
     }
   }
-  if (!w.poisoned) {
-    const unsigned shift = m.page_shift + line_shift_;
-    const std::uint64_t first = m.table_va + (w.line << shift);
-    evictions_ += leaves_.put(w.key, w.entries, first, first + ((std::uint64_t{1} << shift) - 1));
-  }
+  keep(w);
   finish(w, translate_status::ok, t);
+}
+
+process page_walker::recall(walk& w) {
+  const ps t = std::max(w.missed, now()) + second_latency_;
+  co_await landed{queue_, t, w.launching};
+  keep(w);
+  finish(w, translate_status::ok, t);
+}
+
+// Puts the line of a walk into the leaf cache. The second level keeps its lines until they make room.
+void page_walker::keep(const walk& w) {
+  if (w.poisoned) return;
+  const unsigned shift = w.map.page_shift + line_shift_;
+  const std::uint64_t first = w.map.table_va + (w.line << shift);
+  const std::uint64_t last = first + ((std::uint64_t{1} << shift) - 1);
+  evictions_ += leaves_.put(w.key, w.entries, first, last);
+  if (!w.known) second_.put(w.key, w.entries, first, last);
 }
 
 void page_walker::finish(walk& w, translate_status failure, ps t) {
   std::erase(missed_, &w);
   mshrs_.add(-1, now());
-  --walking_;
-  walkers_busy_.add(-1, t);
-  walkers_probe_.set(walkers_busy_.value(), t);
-  level_probe_.set(0, t);
-  walk_latency_.add(t - w.begin);
+  if (!w.known) {
+    --walking_;
+    walkers_busy_.add(-1, t);
+    walkers_probe_.set(walkers_busy_.value(), t);
+    level_probe_.set(0, t);
+    walk_latency_.add(t - w.begin);
+  }
   miss_latency_.add(t - w.missed);
   // All are answered out of the line before the first goes on.
   fifo<pending> ready;
@@ -268,7 +292,7 @@ void page_walker::respond(pending& p, ps t) {
 void page_walker::drop(translate_request& r) {
   ++drops_;
   r.status = translate_status::ok;
-  std::uint64_t dropped = leaves_.drop(r.map.index, r.va, r.last);
+  std::uint64_t dropped = leaves_.drop(r.map.index, r.va, r.last) + second_.drop(r.map.index, r.va, r.last);
   for (translation_cache& upper : uppers_) dropped += upper.drop(r.map.index, r.va, r.last);
   dropped_ += dropped;
   for (walk* w : missed_) {
@@ -291,6 +315,9 @@ void page_walker::note_queue(ps t) {
 void page_walker::describe() {
   stats_.add("hits", "1", "translations answered from the leaf cache", hits_);
   stats_.add("physical", "1", "translations of maps without a table", physical_);
+  if (config_.second_sets != 0) {
+    stats_.add("second_hits", "1", "lines that the second level had, where no walk was needed", second_hits_);
+  }
   stats_.add("misses", "1", "lines of page-table entries that were walked for", misses_);
   stats_.add("merged", "1", "misses that joined the walk of the same line", merged_);
   stats_.add("stalls", "1", "misses that waited for an MSHR", stalls_);
@@ -299,7 +326,7 @@ void page_walker::describe() {
   stats_.add("evictions", "1", "lines of the leaf cache that made room", evictions_);
   cells_.list(stats_);
   stats_.add("drops", "1", "ranges the command unit had forgotten", drops_);
-  stats_.add("dropped_entries", "1", "cached entries, leaf lines and nodes, forgotten by drops", dropped_);
+  stats_.add("dropped_entries", "1", "cached entries, leaf lines and nodes, of both levels, forgotten by drops", dropped_);
   stats_.add("poisoned_walks", "1", "walks under way in a dropped range", poisoned_);
   for (unsigned level = 0; level < max_levels; ++level) {
     stats_.add("reads_level_" + std::to_string(level), "1", "DMA reads of tables of this level (0: page entries)",
@@ -313,7 +340,8 @@ void page_walker::describe() {
   stats_.add("miss_latency", "ps", "from the end of the look-up to the line, waiting for a walker included", miss_latency_);
   stats_.add("walkers_busy", "1", "walks in progress", walkers_busy_, "walkers");
   stats_.add("queued", "1", "lines without a walker and misses without an MSHR", queued_);
-  stats_.ratio("hit_ratio", "hits over all translations through a table", {&hits_}, {&hits_, &misses_, &merged_});
+  stats_.ratio("hit_ratio", "hits over all translations through a table", {&hits_},
+               {&hits_, &misses_, &merged_, &second_hits_});
   stats_.busy_time("mshrs_busy", "share of `mshrs` in use, times the time", mshrs_);
   stats_.busy_time("port_busy", "time the look-up port was busy", port_);
   stats_.wait_time("port_waited", "time requests waited for the look-up port, summed", port_);

@@ -1,10 +1,11 @@
-// Virtual to physical: a leaf cache, caches of the upper levels' nodes, and walkers that read missing entries. A walk is one
-// DMA read per level (8 bytes; of the last level a line of entries).
+// Virtual to physical: a leaf cache of one or two levels, caches of the upper levels' nodes, and walkers that read missing
+// entries. A walk is one DMA read per level (8 bytes; of the last level a line of entries).
 //
 // - A hit, and a physical map (levels 0: physical = va), is answered in the call. An answer ends at the end of the page.
 // - Misses of one line share one walk. Walks wait in order for a walker, misses in order for an MSHR. Without hit_under_miss
 // one
 //   walk is under way, and all lookups behind it wait, but for physical maps.
+// - The second level has every line that was walked for. Its lines need no walker.
 // - An entry that is not present - or, for a write, read-only - is not_present and never used from the cache: the next lookup
 //   reads it anew.
 // - A line or an entry of an upper level whose cells or tag have gone wrong is noticed at its next lookup (tlm/cells.h), and
@@ -63,6 +64,7 @@ class page_walker : public unit, public faulty {
     std::uint64_t operation = 0;  // of the first miss
     ps missed{0};
     ps begin{0};
+    bool known = false;        // its line comes from the second level, without a walker
     bool poisoned = false;     // its line was dropped: leaves nothing in the leaf cache, no walk joins
     bool tag_dropped = false;  // something of its tag was dropped: leaves no nodes in the upper caches
     bool launching = false;    // the call that starts the walk has not returned
@@ -98,22 +100,29 @@ class page_walker : public unit, public faulty {
   bool miss(pending& p);
   void begin(walk& w, ps t);
   process run(walk& w);
+  process recall(walk& w);
+  void keep(const walk& w);
   void finish(walk& w, translate_status failure, ps t);
   void resume_pending();
   void respond(pending& p, ps t);
 
   [[nodiscard]] std::uint64_t line_of(const translate_request& r) const;
   [[nodiscard]] std::uint64_t leaf_of(const translate_request& r, const std::uint64_t* entries) const;
+  [[nodiscard]] bool has_usable(const translate_request& r, const std::uint64_t* entries) const {
+    return entries && usable(r, leaf_of(r, entries));
+  }
   void note_queue(ps t);
   void describe();
 
   const page_walker_config config_;
   const unsigned line_shift_;
   const ps hit_latency_;
+  const ps second_latency_;
   const ps interval_;
   const ps cycle_;
   server port_;
   translation_cache leaves_;
+  translation_cache second_;
   cells cells_;                           // of all its caches
   std::deque<translation_cache> uppers_;  // [level - 1]
   pool<walk> walks_;
@@ -124,7 +133,8 @@ class page_walker : public unit, public faulty {
   fifo<pending> stalled_;  // without an MSHR
   std::uint32_t walking_ = 0;
 
-  counter hits_, physical_, misses_, merged_, stalls_, not_present_, errors_, drops_, dropped_, poisoned_, evictions_;
+  counter hits_, physical_, second_hits_, misses_, merged_, stalls_, not_present_, errors_, drops_, dropped_, poisoned_,
+      evictions_;
   counter reads_[max_levels], upper_hits_[max_levels];
   histogram walk_latency_, miss_latency_;
   level walkers_busy_, queued_;

@@ -26,6 +26,9 @@ struct page_walker_config {
   std::uint32_t walkers = 4;
   std::uint32_t mshrs = 32;
   bool hit_under_miss = true;
+  std::uint32_t second_sets = 0;
+  std::uint32_t second_ways = 8;
+  double second_latency = 10;
   double hit_latency = 3;
   double issue_interval = 1;
   std::uint64_t seed = 1;
@@ -43,6 +46,9 @@ struct page_walker_config {
     k.count("walkers", walkers, 1, 1024, "page-table walks in progress at once");
     k.count("mshrs", mshrs, 1, 4096, "different lines missed and not yet there, walkers included; more misses wait in order");
     k.flag("hit_under_miss", hit_under_miss, "lookups go on while a walk is under way; otherwise they wait in order");
+    k.count("second_sets", second_sets, 0, 1 << 24, "sets of a second level of the leaf cache; 0: none");
+    k.count("second_ways", second_ways, 1, 128, "lines per set of the second level");
+    k.cycles("second_latency", second_latency, 0, 1000, "from the end of the look-up to a line of the second level");
     k.cycles("hit_latency", hit_latency, 0, 1000, "from request to answer on a hit; a walk begins that much after the request");
     k.cycles("issue_interval", issue_interval, 0, 1000, "between two look-ups");
     k.count("seed", seed, 0, 1.8e19, "of the random policy");

@@ -31,6 +31,13 @@ inline void memories(const page_walker_config& c, std::uint64_t log_keys, std::u
   m.add("mshrs", memory_kind::cam, c.mshrs, leaf_tag, "lines missed and not yet there, which every miss is compared with");
   m.add("walks", memory_kind::state, c.walkers, word + place + bits_for(c.mshrs),
         "node, rest of the address, and MSHR of a walk");
+  if (c.second_sets == 0) return;
+  const std::uint64_t second_lines = std::uint64_t{c.second_sets} * c.second_ways;
+  m.add("second_leaves", memory_kind::data, second_lines, line_words * word, "lines of the second level");
+  add_tags(m, "second_tags", c.second_sets, c.second_ways, leaf_tag, "key, table and line");
+  m.add("second_state", memory_kind::state, second_lines, 1, "whether the line is valid");
+  m.add("second_replacement", memory_kind::state, c.second_sets, replacement_bits(c.policy, c.second_ways),
+        "order of use of a set's ways of the second level");
 }
 
 }  // namespace hcasim

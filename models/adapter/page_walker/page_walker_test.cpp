@@ -288,10 +288,10 @@ TEST(PageWalker, SumsAreModulo64Bits) {
 
 // Random tables, sizes, requests, changes with drops, and DMA times: every answer equals the untimed translation of the moment
 // it was asked for. Entries that change are first dropped while no walk uses them, as the adapter does after a drain.
-class PageWalkerRandom : public ::testing::TestWithParam<std::tuple<pte_line, replacement_policy, int>> {};
+class PageWalkerRandom : public ::testing::TestWithParam<std::tuple<pte_line, replacement_policy, int, int>> {};
 
 TEST_P(PageWalkerRandom, EqualsTheUntimedTranslation) {
-  const auto [line, policy, upper] = GetParam();
+  const auto [line, policy, upper, second] = GetParam();
   page_walker_config c;
   c.line = line;
   c.policy = policy;
@@ -300,6 +300,8 @@ TEST_P(PageWalkerRandom, EqualsTheUntimedTranslation) {
   c.upper_entries = static_cast<std::uint32_t>(upper);
   c.walkers = 2;
   c.mshrs = 4;
+  c.second_sets = static_cast<std::uint32_t>(second);
+  c.second_ways = 2;
   bench b(c);
   random_stream random(11, "walker");
   struct area {
@@ -369,11 +371,12 @@ TEST_P(PageWalkerRandom, EqualsTheUntimedTranslation) {
 
 INSTANTIATE_TEST_SUITE_P(All, PageWalkerRandom,
                          ::testing::Combine(::testing::Values(pte_line::one, pte_line::four, pte_line::eight),
-                                            ::testing::ValuesIn(all_replacement_policies), ::testing::Values(0, 1, 9)),
+                                            ::testing::ValuesIn(all_replacement_policies), ::testing::Values(0, 1, 9),
+                                            ::testing::Values(0, 5)),
                          [](const auto& p) {
                            return "line" + std::to_string(entries_in(std::get<0>(p.param))) + "_" +
                                   std::string(replacement_policies.begin()[static_cast<int>(std::get<1>(p.param))]) + "_upper" +
-                                  std::to_string(std::get<2>(p.param));
+                                  std::to_string(std::get<2>(p.param)) + (std::get<3>(p.param) ? "_second" : "");
                          });
 
 TEST(PageWalker, WorksWithAnswersInTheCall) {

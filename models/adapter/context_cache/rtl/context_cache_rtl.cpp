@@ -37,6 +37,7 @@ context_cache_rtl::context_cache_rtl(const sc_core::sc_module_name& name, const 
   demand(config.fetches == fetches, "fetches", "16");
   demand(config.write_buffers == 4, "write_buffers", "4");
   demand(!config.write_changes, "write_changes", "false");
+  demand(config.second_sets == 0, "second_sets", "0");
   demand(config.hit_under_miss, "hit_under_miss", "true");
   for (unsigned i = 0; i < tags; ++i) free_tags_.push_back(static_cast<std::uint8_t>(i));
   const auto prepare = [this](auto& transfers) {

@@ -23,6 +23,7 @@ page_walker_rtl::page_walker_rtl(const sc_core::sc_module_name& name, const page
   demand(config.policy == replacement_policy::lru, "policy", "lru");
   demand(config.walkers == 4, "walkers", "4");
   demand(config.mshrs == tags, "mshrs", "32");
+  demand(config.second_sets == 0, "second_sets", "0");
   demand(config.hit_under_miss, "hit_under_miss", "true");
   demand(config.hit_latency == 3, "hit_latency", "3 cycles");
   demand(config.issue_interval == 1, "issue_interval", "1 cycle");
