@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
+#include "firmware/abi/pci_config.h"
 #include "models/system/faulty_units.h"
 #include "tlm/base/delegate.h"
 
@@ -24,8 +26,61 @@ std::size_t ports_of(const system_config& c) {
   return c.nodes.size() + (c.outside.count != 0 ? 1 : 0);
 }
 
+unsigned peer_count(const node_config& c) {
+  return static_cast<unsigned>(
+      std::count_if(c.peer.begin(), c.peer.end(), [](const auto& p) { return p.kind != peer_kind::none; }));
+}
+
+unsigned device_count(const node_config& c) {
+  return static_cast<unsigned>(std::count_if(c.device.begin(), c.device.end(), [](const auto& d) { return d.there(); }));
+}
+
+// Returns the number of the node that `n.beside` names, which comes before node `i` and has a host of its own.
+std::size_t host_of(const system_config& c, std::size_t i) {
+  const std::string& name = c.nodes[i].beside;
+  for (std::size_t h = 0; h < i; ++h) {
+    if (name != "node" + std::to_string(h)) continue;
+    if (!c.nodes[h].beside.empty()) {
+      throw std::invalid_argument("node" + std::to_string(i) + ".beside: " + name + " is in the host of " + c.nodes[h].beside +
+                                  "; name that");
+    }
+    return h;
+  }
+  throw std::invalid_argument("node" + std::to_string(i) + ".beside: '" + name + "' is no earlier node" +
+                              (i == 0 ? "; the first node has a host of its own" : "; the first is node0"));
+}
+
+// The adapters of a host have its settings, and interrupts one after the other.
+void share_hosts(system_config& c) {
+  std::vector<unsigned> adapters(c.nodes.size(), 1);
+  std::vector<std::uint32_t> vectors(c.nodes.size());
+  const auto last_vector = [](const node_config& n) { return n.driver.first_vector + n.driver.completion_vectors + 2; };
+  for (std::size_t i = 0; i < c.nodes.size(); ++i) {
+    node_config& n = c.nodes[i];
+    vectors[i] = last_vector(n);
+    if (n.beside.empty()) continue;
+    const std::size_t h = host_of(c, i);
+    if (c.nodes[h].iommu.enabled) {
+      throw std::invalid_argument("node" + std::to_string(h) +
+                                  ".iommu.enabled: a host with an IOMMU has one adapter, and node" + std::to_string(i) +
+                                  ".beside puts another one there");
+    }
+    if (peer_count(n) + device_count(n) != 0) {
+      throw std::invalid_argument("node" + std::to_string(i) + ": peer devices of a host belong to node" + std::to_string(h) +
+                                  ", whose host it is");
+    }
+    n.host = c.nodes[h].host;
+    n.pcie = c.nodes[h].pcie;
+    n.iommu = c.nodes[h].iommu;
+    n.hca.requester_id = node::adapter_requester(adapters[h]++);
+    n.driver.first_vector += vectors[h];
+    vectors[h] = last_vector(n);
+  }
+}
+
 // Values common to two descriptions are taken from one of them.
 system_config resolved(system_config c) {
+  share_hosts(c);
   std::uint32_t lid = 1;
   for (node_config& n : c.nodes) {
     n.hca.port.lid = lid++;
@@ -44,27 +99,46 @@ system_config resolved(system_config c) {
 
 }  // namespace
 
-namespace {
-
-unsigned peer_count(const node_config& c) {
-  return static_cast<unsigned>(
-      std::count_if(c.peer.begin(), c.peer.end(), [](const auto& p) { return p.kind != peer_kind::none; }));
-}
-
-unsigned device_count(const node_config& c) {
-  return static_cast<unsigned>(std::count_if(c.device.begin(), c.device.end(), [](const auto& d) { return d.there(); }));
-}
-
-}  // namespace
-
-node::node(const sc_core::sc_module_name& name, const node_config& config, std::uint64_t seed, packet_pool& packets)
+node::node(const sc_core::sc_module_name& name, const node_config& config, std::uint64_t seed, packet_pool& packets,
+           unsigned beside)
     : sc_module(name),
-      host("host", config.host, seed),
-      pcie("pcie", config.pcie, 1 + peer_count(config) + device_count(config)),
+      own_host_(std::make_unique<hcasim::host>("host", config.host, seed)),
+      own_pcie_(std::make_unique<hcasim::pcie>("pcie", config.pcie, 1 + peer_count(config) + device_count(config) + beside)),
+      host(*own_host_),
+      pcie(*own_pcie_),
       hca("hca", config.hca, packets),
-      device_(std::make_unique<driver::device>(host, bar_base, config.driver, config.iommu.enabled ? iommu_base : 0)) {
-  if (config.iommu.enabled) {
-    iommu = std::make_unique<hcasim::iommu>("iommu", config.iommu, iommu_base);
+      first_beside_(1 + peer_count(config) + device_count(config)) {
+  add_iommu(config.iommu);
+  plug_in(0, 0, config);
+  add_peers(config);
+  add_devices(config);
+}
+
+node::node(const sc_core::sc_module_name& name, const node_config& config, packet_pool& packets, node& other)
+    : sc_module(name), host(other.host), pcie(other.pcie), hca("hca", config.hca, packets) {
+  const unsigned i = other.adapters_++;
+  plug_in(other.first_beside_ + i - 1, i, config);
+}
+
+void node::plug_in(unsigned slot, unsigned i, const node_config& config) {
+  if (config.hca.atc.enabled) {
+    if (!iommu) throw std::invalid_argument("hca.atc.enabled: an adapter's own translations need an IOMMU");
+    pcie.map_requester(slot, config.hca.requester_id);
+  }
+  hca.plug_in(pcie.device(slot).up, pcie.device(slot).down);
+  pcie.map_bar(slot, adapter_bar(i), HCA_BAR_SIZE);
+  pcie.map_reset(slot, call<&node::reset_adapter>(this));
+  const driver::adapter_place place{.bar = adapter_bar(i),
+                                    .config_space = PCI_CONFIG_WINDOW + std::uint64_t{slot} * PCI_CONFIG_BYTES,
+                                    .requester = config.hca.requester_id,
+                                    .iommu = iommu ? iommu_base : 0};
+  device_ = std::make_unique<driver::device>(host, place, config.driver);
+}
+
+void node::add_iommu(const iommu_config& config) {
+  if (config.enabled) {
+    own_iommu_ = std::make_unique<hcasim::iommu>("iommu", config, iommu_base);
+    iommu = own_iommu_.get();
     host.mmio.bind(iommu->cpu);
     iommu->mmio.bind(pcie.cpu);
     pcie.memory.bind(iommu->devices);
@@ -76,13 +150,9 @@ node::node(const sc_core::sc_module_name& name, const node_config& config, std::
     pcie.memory.bind(host.memory);
     pcie.interrupts.bind(host.interrupts);
   }
-  hca.plug_in(pcie.device(0).up, pcie.device(0).down);
-  if (config.hca.atc.enabled) {
-    if (!config.iommu.enabled) throw std::invalid_argument("hca.atc.enabled: an adapter's own translations need an IOMMU");
-    pcie.map_requester(0, HCA_REQUESTER);
-  }
-  pcie.map_bar(0, bar_base, HCA_BAR_SIZE);
-  pcie.map_reset(0, call<&node::reset_adapter>(this));
+}
+
+void node::add_peers(const node_config& config) {
   for (std::size_t i = 0; i < config.peer.size(); ++i) {
     if (config.peer[i].kind == peer_kind::none) continue;
     const auto slot = static_cast<unsigned>(peers_.size() + 1);
@@ -91,6 +161,9 @@ node::node(const sc_core::sc_module_name& name, const node_config& config, std::
     pcie.device(slot).down.bind(peers_.back()->bar);
     pcie.map_bar(slot, peer_bar(slot - 1), PEER_BAR_BYTES);
   }
+}
+
+void node::add_devices(const node_config& config) {
   for (std::size_t i = 0; i < config.device.size(); ++i) {
     const rtl_device_config& d = config.device[i];
     if (!d.there()) continue;
@@ -123,10 +196,7 @@ system::system(const sc_core::sc_module_name& name, const system_config& config)
     throw std::invalid_argument("topology: direct joins at most 2 nodes; use switch for " + std::to_string(n) +
                                 (has_outside ? " and the outside" : ""));
   }
-  for (std::size_t i = 0; i < n; ++i) {
-    nodes_.push_back(
-        std::make_unique<node>(("node" + std::to_string(i)).c_str(), config_.nodes[i], config_.seed + i, packets_));
-  }
+  add_nodes();
   std::vector<std::string> adapters(1);
   for (const auto& one : nodes_) adapters.emplace_back(one->hca.name());
   watchdog_ = std::make_unique<hcasim::watchdog>(*this, std::move(adapters),
@@ -168,6 +238,28 @@ system::system(const sc_core::sc_module_name& name, const system_config& config)
     l.out[1].bind(l.in[1]);  // unused: the port turns packets to itself around
   }
   faults_ = std::make_unique<fault_schedule>(*this, config_.faults, config_.seed);
+}
+
+// A host goes after the adapters of later nodes in it.
+system::~system() {
+  faults_.reset();
+  watchdog_.reset();
+  switch_.reset();
+  links_.clear();
+  while (!nodes_.empty()) nodes_.pop_back();
+}
+
+void system::add_nodes() {
+  std::vector<unsigned> beside(config_.nodes.size());
+  for (std::size_t i = 0; i < config_.nodes.size(); ++i) {
+    if (!config_.nodes[i].beside.empty()) ++beside[host_of(config_, i)];
+  }
+  for (std::size_t i = 0; i < config_.nodes.size(); ++i) {
+    const node_config& c = config_.nodes[i];
+    const std::string name = "node" + std::to_string(i);
+    nodes_.push_back(c.beside.empty() ? std::make_unique<node>(name.c_str(), c, config_.seed + i, packets_, beside[i])
+                                      : std::make_unique<node>(name.c_str(), c, packets_, *nodes_[host_of(config_, i)]));
+  }
 }
 
 void system::plug_outside(initiator_socket<packet>& sends, target_socket<packet>& receives) {

@@ -19,6 +19,7 @@
 namespace hcasim {
 
 struct node_config {
+  std::string beside;  // empty = a host of its own
   host_config host;
   pcie_config pcie;
   iommu_config iommu;
@@ -28,6 +29,8 @@ struct node_config {
   std::array<rtl_device_config, 2> device;  // none by default
 
   void knobs(knob_visitor& k) {
+    k.text("beside", beside,
+           "the earlier node, as node0, whose host the adapter is in, with host, PCIe and memory; empty: its own host");
     k.group("host", host, "memory and software costs");
     k.group("pcie", pcie, "root complex and links");
     k.group("iommu", iommu, "translation of what devices ask of memory");
@@ -61,7 +64,7 @@ struct system_config {
   void knobs(knob_visitor& k) {
     k.choice("topology", fabric, {"automatic", "direct", "switch"},
              "how the nodes are joined; automatic: directly when there are two, by a switch when there are more");
-    for (std::size_t i = 0; i < nodes.size(); ++i) k.group("node" + std::to_string(i), nodes[i], "a host and its adapter");
+    for (std::size_t i = 0; i < nodes.size(); ++i) k.group("node" + std::to_string(i), nodes[i], "an adapter and its host");
     k.group("link", link, "every InfiniBand link");
     k.group("switch", ib_switch, "the InfiniBand switch");
     k.enter("system", "all of it");

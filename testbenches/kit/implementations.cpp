@@ -59,15 +59,26 @@ void make_scarce(hca_config& h) {
   h.send_queue.wqe_cache = 64;
   h.send_queue.refetches = 1;
   h.page_walker.hit_under_miss = false;
+  h.page_walker.second_sets = h.page_walker.second_ways = 2;
   for (context_cache_config* c : {&h.qpc_cache, &h.cqc_cache, &h.mrc_cache, &h.extent_cache}) {
     c->sets = 1;  // contexts are evicted all the time
     c->write_changes = true;
+    c->second_sets = c->second_ways = 2;
   }
   h.icm.map_sets = 1;
   h.icm.map_ways = 2;
   h.dma_engine.write_latency = 20;
   h.dma_engine.atomic_interval = 8;
   h.dma_engine.atomic_waiters = 1;
+}
+
+// Puts all adapters into the first host, but for nodes with devices of their own.
+void share_a_host(system_config& c) {
+  for (std::size_t i = 1; i < c.nodes.size(); ++i) {
+    const node_config& n = c.nodes[i];
+    const bool has_peers = std::any_of(n.peer.begin(), n.peer.end(), [](const auto& p) { return p.kind != peer_kind::none; });
+    if (!has_peers && !c.nodes[0].iommu.enabled) c.nodes[i].beside = "node0";
+  }
 }
 
 system_config as_in_environment(system_config config) {
@@ -77,6 +88,7 @@ system_config as_in_environment(system_config config) {
       n.host.last_level_cache = {.size = 64_KiB, .ways = 4, .ddio_ways = 1};
     }
   }
+  if (std::getenv("HCASIM_ONE_HOST")) share_a_host(config);
   if (std::getenv("HCASIM_IOMMU")) {
     for (node_config& n : config.nodes) {
       n.iommu.enabled = true;

@@ -91,7 +91,7 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
       walker_dma_bridge(config.walker_dma_bridge.implementation.name == "none"
                             ? nullptr
                             : std::make_unique<memory_port_unit>(*this, "walker_dma_bridge", config.walker_dma_bridge, clock_)),
-      dma_engine(*this, "dma_engine", config.dma_engine, clock_, clients("dma_engine.in"), std::uint16_t{HCA_REQUESTER},
+      dma_engine(*this, "dma_engine", config.dma_engine, clock_, clients("dma_engine.in"), config.requester_id,
                  icm_guard(config.icm, mtu_shift_of(config))),
       device_memory("device_memory", config.device_memory, clock_),
       completion(*this, "completion", config.completion, clock_, clients("completion.reports")),
@@ -105,7 +105,7 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
                 cells_of(config, icm_entry::mrc)),
       extent_cache(*this, "extent_cache", config.extent_cache, clock_, std::uint32_t{sizeof(hca_extent) * HCA_EXTENTS_PER_LINE},
                    clients("extent_cache.in"), cells_of(config, icm_entry::extent)) {
-  if (config.atc.enabled) atc = &add<hcasim::atc>("atc", config.atc, clock_, HCA_REQUESTER, config.icm.check);
+  if (config.atc.enabled) atc = &add<hcasim::atc>("atc", config.atc, clock_, config.requester_id, config.icm.check);
   if (config.processing_units.units != 0) {
     processing_units = &add<hcasim::processing_units>("processing_units", config.processing_units, clock_);
   }

@@ -1,6 +1,7 @@
 // All knobs of one adapter.
 #pragma once
 
+#include "firmware/abi/registers.h"
 #include "models/adapter/atc/atc_config.h"
 #include "models/adapter/command_unit/command_unit_config.h"
 #include "models/adapter/completion/completion_config.h"
@@ -43,6 +44,7 @@ struct hca_config {
   context_cache_config extent_cache;
   icm_config icm;
   atc_config atc;
+  std::uint16_t requester_id = HCA_REQUESTER;  // on PCIe; the system gives it
 
   void knobs(knob_visitor& k) {
     k.clock("clock", clock, {1e6}, {1e10}, "core clock of every unit of the adapter");

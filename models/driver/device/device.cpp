@@ -4,22 +4,20 @@
 #include <stdexcept>
 #include <string>
 
-#include "firmware/abi/pci_config.h"
-
 #include "models/driver/device/access.h"
 #include "models/driver/on_demand/lent_pages.h"
 
 namespace hcasim::driver {
 
-device::device(host& machine, std::uint64_t bar_base, const driver_config& config, std::uint64_t iommu)
+device::device(host& machine, const adapter_place& at, const driver_config& config)
     : machine_(machine),
-      bar_(bar_base),
+      at_(at),
       config_(config),
-      dma_(machine, iommu, HCA_REQUESTER,
+      dma_(machine, at.iommu, at.requester,
            {config.ats, config.ats_pages, config.first_vector + config.completion_vectors + 1, config.log_page_requests},
            counters_),
-      commands_(dma_, bar_base, config_, counters_),
-      events_(machine, dma_, bar_base, config_, commands_, counters_),
+      commands_(dma_, at.bar, config_, counters_),
+      events_(machine, dma_, at.bar, config_, commands_, counters_),
       pager_(machine, *this),
       peers_(*this, config_) {
   if (config.first_vector + config.completion_vectors + 1 >= host::vectors)
@@ -51,19 +49,19 @@ int device::open(cpu& c) {
 
 int device::bring_up(cpu& c) {
   step_ = "finding it";
-  if (read_register<std::uint32_t>(c, bar_ + HCA_REG_ID) != HCA_DEVICE_ID) return ENODEV;
-  if (read_register<std::uint32_t>(c, bar_ + HCA_REG_STATUS) == HCA_STATUS_FATAL) return ENODEV;
+  if (read_register<std::uint32_t>(c, at_.bar + HCA_REG_ID) != HCA_DEVICE_ID) return ENODEV;
+  if (read_register<std::uint32_t>(c, at_.bar + HCA_REG_STATUS) == HCA_STATUS_FATAL) return ENODEV;
   step_ = "mapping memory for it (iommu, host.memory)";
   if (!opened_) {
     if (const int error = dma_.open(c)) return error;
   }
-  write_register(c, PCI_CONFIG_WINDOW + PCI_COMMAND, std::uint32_t{PCI_BUS_MASTER});
+  write_register(c, at_.config_space + PCI_COMMAND, std::uint32_t{PCI_BUS_MASTER});
   if (opened_) {
     if (const int error = dma_.renew(c)) return error;
   }
   step_ = "its first commands (driver.command_timeout, hca.command_unit)";
   if (const int error = commands_.open(c)) return error;
-  if (read_register<std::uint32_t>(c, bar_ + HCA_REG_STATUS) != HCA_STATUS_READY) return ENODEV;
+  if (read_register<std::uint32_t>(c, at_.bar + HCA_REG_STATUS) != HCA_STATUS_READY) return ENODEV;
   command_result r = execute(c, {.code = HCA_CMD_QUERY_DEVICE, .out = out_bytes(info_)});
   if (r.error) return r.error;
   step_ = "giving it tables (driver.log_qps, log_cqs, log_mrs, table_bytes, extent_lines; host.memory)";
@@ -181,7 +179,7 @@ process* device::attach(cpu& c, virtual_memory& memory) {
   auto* p = new process({this, &memory, static_cast<int>(config_.completion_vectors)}, machine_.memory_bytes(), counters_);
   p->life = life_;
   p->uar_number = uar;
-  p->uar = bar_ + HCA_BAR_UAR + std::uint64_t{uar} * HCA_UAR_PAGE;
+  p->uar = at_.bar + HCA_BAR_UAR + std::uint64_t{uar} * HCA_UAR_PAGE;
   processes_.push_back(p);
   return p;
 }

@@ -1,6 +1,6 @@
 // The driver of one adapter: finds and opens the device, gives it its tables, and routes its events to processes.
 //
-//   device d(machine, bar_base, config);
+//   device d(machine, {.bar = bar_base}, config);
 //   machine.run("boot", [&](cpu& c) { d.open(c); });
 #pragma once
 
@@ -8,6 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "firmware/abi/pci_config.h"
+#include "firmware/abi/registers.h"
 #include "models/driver/device/command_channel.h"
 #include "models/driver/device/dma_map.h"
 #include "models/driver/device/event_queues.h"
@@ -18,10 +20,17 @@
 
 namespace hcasim::driver {
 
+// The addresses by which a host finds an adapter.
+struct adapter_place {
+  std::uint64_t bar = 0;
+  std::uint64_t config_space = PCI_CONFIG_WINDOW;
+  std::uint16_t requester = HCA_REQUESTER;  // its ID on PCIe
+  std::uint64_t iommu = 0;                  // registers of the IOMMU in front of memory; 0 = none, DMA addresses are physical
+};
+
 class device {
  public:
-  // `iommu`: registers of the IOMMU between adapter and memory; 0 = none, DMA addresses are physical.
-  device(host& machine, std::uint64_t bar_base, const driver_config& config, std::uint64_t iommu = 0);
+  device(host& machine, const adapter_place& at, const driver_config& config);
   ~device();
 
   // Returns 0, also when the device is open already; ENODEV: no such adapter, or it is not ready; ENOMEM; ETIMEDOUT; EIO.
@@ -46,7 +55,7 @@ class device {
   [[nodiscard]] bool may_move(const process& p) const { return p.lost && cut_off_ < p.life; }
 
   [[nodiscard]] host& machine() const { return machine_; }
-  [[nodiscard]] std::uint64_t bar() const { return bar_; }
+  [[nodiscard]] std::uint64_t bar() const { return at_.bar; }
   [[nodiscard]] const driver_config& config() const { return config_; }
   [[nodiscard]] const hca_device_info& info() const { return info_; }
   [[nodiscard]] const hca_init& areas() const { return areas_; }
@@ -125,7 +134,7 @@ class device {
   host& machine_;
   std::uint32_t reserved_lkey_ = 0;
   std::vector<bool> device_pages_;  // taken, by 4 KiB
-  std::uint64_t bar_;
+  adapter_place at_;
   driver_config config_;
   driver_statistics counters_;
   statistics list_;

@@ -8,8 +8,7 @@ namespace hcasim::driver {
 
 namespace {
 
-constexpr std::uint64_t config_space = PCI_CONFIG_WINDOW;  // the adapter is the first device of its tree
-constexpr std::uint32_t all_ones = ~0U;                    // a read of a device that is not there
+constexpr std::uint32_t all_ones = ~0U;  // a read of a device that is not there
 constexpr std::uint32_t fatal_errors = PCI_ERROR_SURPRISE_DOWN | PCI_ERROR_MALFORMED;
 
 }  // namespace
@@ -98,22 +97,22 @@ void device::take_care(cpu& c) {
 
 void device::poll_health(cpu& c) {
   ++counters_.health_polls;
-  const auto status = read_register<std::uint32_t>(c, bar_ + HCA_REG_STATUS);
+  const auto status = read_register<std::uint32_t>(c, at_.bar + HCA_REG_STATUS);
   c.sync();
   if (status != HCA_STATUS_READY) return fail();
-  const auto errors = read_register<std::uint32_t>(c, config_space + PCI_ERROR_UNCORRECTABLE);
+  const auto errors = read_register<std::uint32_t>(c, at_.config_space + PCI_ERROR_UNCORRECTABLE);
   c.sync();
-  const auto command = read_register<std::uint32_t>(c, config_space + PCI_COMMAND);
+  const auto command = read_register<std::uint32_t>(c, at_.config_space + PCI_COMMAND);
   c.sync();
   if (errors == all_ones || (errors & fatal_errors) != 0 || (command & PCI_BUS_MASTER) == 0) return fail();
   if (errors != 0) {
     ++counters_.pcie_errors;
-    write_register(c, config_space + PCI_ERROR_UNCORRECTABLE, errors);
+    write_register(c, at_.config_space + PCI_ERROR_UNCORRECTABLE, errors);
   }
-  const auto corrected = read_register<std::uint32_t>(c, config_space + PCI_ERROR_CORRECTABLE);
+  const auto corrected = read_register<std::uint32_t>(c, at_.config_space + PCI_ERROR_CORRECTABLE);
   if (corrected != 0 && corrected != all_ones) {
     ++counters_.pcie_corrected;
-    write_register(c, config_space + PCI_ERROR_CORRECTABLE, corrected);
+    write_register(c, at_.config_space + PCI_ERROR_CORRECTABLE, corrected);
   }
   events_.look(c);
   // Only an answer shows that the firmware still works.
@@ -161,8 +160,8 @@ void device::recover(cpu& c) {
 // Cuts the device off from memory; true = none of its DMA is under way. Its DMA is off, and the answer to a read has pushed
 // earlier writes before it. A device that is not there cannot reach anything.
 bool device::cut_off(cpu& c) {
-  write_register(c, config_space + PCI_COMMAND, std::uint32_t{0});
-  const auto command = read_register<std::uint32_t>(c, config_space + PCI_COMMAND);
+  write_register(c, at_.config_space + PCI_COMMAND, std::uint32_t{0});
+  const auto command = read_register<std::uint32_t>(c, at_.config_space + PCI_COMMAND);
   c.sync();
   if (command != all_ones && (command & PCI_BUS_MASTER) != 0) return false;
   dma_.suspend();
@@ -180,14 +179,14 @@ bool device::reset_function(cpu& c, ps deadline) {
   constexpr ps pause = 1_us;
   bool asked = false;
   for (; c.time() < deadline; c.spend(pause)) {
-    const auto control = read_register<std::uint32_t>(c, config_space + PCI_COMMAND);
+    const auto control = read_register<std::uint32_t>(c, at_.config_space + PCI_COMMAND);
     if (control == all_ones) continue;
     if (!std::exchange(asked, true)) {
-      write_register(c, config_space + PCI_ERROR_UNCORRECTABLE, all_ones);
-      write_register(c, config_space + PCI_EXPRESS_CONTROL, std::uint32_t{PCI_FUNCTION_RESET});
+      write_register(c, at_.config_space + PCI_ERROR_UNCORRECTABLE, all_ones);
+      write_register(c, at_.config_space + PCI_EXPRESS_CONTROL, std::uint32_t{PCI_FUNCTION_RESET});
       continue;
     }
-    if (read_register<std::uint32_t>(c, bar_ + HCA_REG_STATUS) == HCA_STATUS_RESET) break;
+    if (read_register<std::uint32_t>(c, at_.bar + HCA_REG_STATUS) == HCA_STATUS_RESET) break;
   }
   c.sync();
   if (c.time() >= deadline) return false;

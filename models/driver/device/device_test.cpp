@@ -34,7 +34,7 @@ TEST(Device, ComesUp) {
 TEST(Device, RefusesWhatIsNoAdapter) {
   host machine("host", host_config{}, 1);
   fake_adapter adapter("adapter", machine, small_limits());
-  driver::device device(machine, fake_adapter::bar + 8, {});
+  driver::device device(machine, {.bar = fake_adapter::bar + 8}, {});
   int result = 0;
   machine.run("test", [&](cpu& c) { result = device.open(c); });
   sc_core::sc_start(to_sc(1_ms));
@@ -45,7 +45,7 @@ TEST(Device, RefusesWhatIsNoAdapter) {
 TEST(Device, ThreadsThatOpenItTogetherOpenItOnce) {
   host machine("host", host_config{}, 1);
   fake_adapter adapter("adapter", machine, small_limits());
-  driver::device device(machine, fake_adapter::bar, {});
+  driver::device device(machine, {.bar = fake_adapter::bar}, {});
   std::vector<int> results;
   for (const char* name : {"one", "two", "three"}) {
     machine.run(name, [&](cpu& c) {

@@ -15,7 +15,7 @@ class bench {
   explicit bench(const driver::driver_config& config = {}, const fw_limits& limits = small_limits())
       : machine("host", host_config{}, 1),
         adapter("adapter", machine, limits),
-        device(machine, fake_adapter::bar, config),
+        device(machine, {.bar = fake_adapter::bar}, config),
         memory(machine.memory_bytes(), 1) {}
 
   // Opens the device and a context, runs the program, and closes again unless the program set `context` to nullptr.

@@ -99,6 +99,15 @@ std::vector<idle_setting> prepared_run::idle(const description& d) const {
   const std::size_t ends = machine_->nodes() + (c && c->outside.count != 0 ? 1 : 0);
   const bool switched = !topology || topology->text() == "switch" || (topology->text() == "automatic" && ends > 2);
   if (!switched) groups.push_back({"switch", {"topology", "nodes"}, "without a switch; write topology: switch"});
+  for (std::size_t i = 0; c && i < c->nodes.size(); ++i) {
+    const std::string& host = c->nodes[i].beside;
+    if (host.empty()) continue;
+    for (const char* const group : {"host", "pcie", "iommu", "peer0", "peer1", "device0", "device1"}) {
+      groups.push_back({fmt::format("node{}.{}", i, group),
+                        {fmt::format("node{}.beside", i)},
+                        fmt::format("at an adapter in the host of {}; write it for that node", host)});
+    }
+  }
   return idle_settings(d, tree_, groups);
 }
 

@@ -47,6 +47,8 @@ TEST_F(idle_knobs, are_refused_with_the_knob_that_makes_use_of_them) {
   refused("--set node*.hca.processing_units.wqe='10 cycles'", "while node0.hca.processing_units.units is 0");
   refused("--set node*.host.llc_ways=8", "has no effect while node0.host.llc_size is 0 B");
   refused("--set node1.hca.icm.map_ways=8", "has no effect while node1.hca.icm.map_sets is 0; write another");
+  refused("--set node1.beside=node0 --set node1.host.copy_rate='8 Gb/s'",
+          "has no effect at an adapter in the host of node0; write it for that node");
   refused("--from '1 us'", "--from: nothing is recorded");
 }
 
@@ -56,6 +58,7 @@ TEST_F(idle_knobs, are_taken_when_they_matter_somewhere) {
   taken("--set node*.iommu.enabled=false");
   taken("--set node1.host.llc_size='1 MiB' --set node*.host.llc_ways=8");
   taken("--set node0.hca.icm.map_sets=16 --set node0.hca.icm.map_ways=2");
+  taken("--set node1.beside=node0 --set 'node*.host.copy_rate=8 Gb/s'");
   taken("--set preset=connectx4");
 }
 

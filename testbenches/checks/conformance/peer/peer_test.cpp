@@ -288,9 +288,9 @@ PEER_CONFORMANCE(clients_that_lie_are_refused) {
       },
       [](sg& s, int& nmap) {
         s = {{bar, 1ULL << 63}, {bar, 1ULL << 63}, {bar, 64_KiB}}, nmap = 3;
-      },                                                       // sums up around the end
-      [](sg& s, int&) { s[0].dma_address = HCA_DM_BASE; },     // memory of the adapter
-      [](sg& s, int&) { s[0].dma_address = node::bar_base; },  // its registers
+      },                                                             // sums up around the end
+      [](sg& s, int&) { s[0].dma_address = HCA_DM_BASE; },           // memory of the adapter
+      [](sg& s, int&) { s[0].dma_address = node::adapter_bar(0); },  // its registers
   };
   for (std::size_t i = 0; i < std::size(lies); ++i) {
     SCOPED_TRACE(i);

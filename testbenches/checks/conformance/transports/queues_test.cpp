@@ -23,7 +23,8 @@ CONFORMANCE(TC_A32) {
   ASSERT_EQ(t.write(t.there.addr, t.there.mr->rkey).status, IBV_WC_SUCCESS);
   const auto ring = [&](std::uint32_t uar, std::uint32_t where, const ibv_qp* qp) {
     const hca_doorbell d{qp->qp_num, 5};
-    c.mmio_write(node::bar_base + HCA_BAR_UAR + std::uint64_t{uar} * HCA_UAR_PAGE + where, std::as_bytes(std::span(&d, 1)));
+    c.mmio_write(node::adapter_bar(0) + HCA_BAR_UAR + std::uint64_t{uar} * HCA_UAR_PAGE + where,
+                 std::as_bytes(std::span(&d, 1)));
     c.spend(10_us);
     c.sync();
   };
@@ -60,7 +61,8 @@ CONFORMANCE(TC_A33) {
   const std::uint32_t cqn = static_cast<const driver::completion_queue&>(*cq).number;
   const auto ring = [&](std::uint32_t uar, std::uint32_t where, std::uint32_t number, std::uint32_t value) {
     const hca_doorbell d{number, value};
-    c.mmio_write(node::bar_base + HCA_BAR_UAR + std::uint64_t{uar} * HCA_UAR_PAGE + where, std::as_bytes(std::span(&d, 1)));
+    c.mmio_write(node::adapter_bar(0) + HCA_BAR_UAR + std::uint64_t{uar} * HCA_UAR_PAGE + where,
+                 std::as_bytes(std::span(&d, 1)));
     c.spend(10_us);
     c.sync();
   };
