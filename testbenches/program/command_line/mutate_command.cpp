@@ -138,13 +138,16 @@ class mutate_command final : public command {
       throw input_error(
           "mutate: an installed hcasim has no units to build; name the folder of a project, or build hcasim from its sources");
     const fs::path in = all_ ? build.parent_path() / "mutation" : build;
+    const fs::path program = in / "testbenches/coverification/lockstep" / ("mutate_" + what_);
+    if (!all_ && !fs::exists(program.string() + ".cpp")) {  // a build without tests has no faults
+      build_step(in, {"cmake", "-DHCASIM_MUTANTS=100", "."});
+    }
     if (all_) {
       build_step(fs::canonical(shared_file("models")).parent_path(),
                  {"cmake", "--preset", "release", "-B", in.string(), "-DHCASIM_MUTANTS=all", "-DHCASIM_TESTS=OFF"});
     }
     build_step(in, {"cmake", "--build", ".", "--target", "mutate_" + what_});
-    return {(in / "testbenches/coverification/lockstep" / ("mutate_" + what_)).string(), "--equivalents",
-            equivalents_of(what_).string()};
+    return {program.string(), "--equivalents", equivalents_of(what_).string()};
   }
   [[nodiscard]] arguments of_project(const fs::path& folder) const {
     if (all_) throw input_error("mutate: --all is for units of hcasim; a project says MUTANTS all in its CMakeLists.txt");
