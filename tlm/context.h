@@ -10,6 +10,7 @@
 // set_area: (command unit) where the entries lie; forgets everything.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -18,6 +19,7 @@
 namespace hcasim {
 
 enum class context_op : std::uint8_t { fetch, drop, set_area, take, give };
+inline constexpr std::array context_op_names{"fetch", "drop", "set_area", "take", "give"};
 
 struct context_request : transaction {
   context_op op = context_op::fetch;

@@ -9,6 +9,7 @@
 
 #include "testbenches/program/description/system_errors.h"
 #include "testbenches/program/recording/listen.h"
+#include "tlm/operation.h"
 #include "tlm/roce/crossing.h"
 #include "tlm/roce/frame.h"
 
@@ -150,7 +151,7 @@ void packet_recorder::end_of_elaboration() {
 }
 
 void packet_recorder::take(const packet& p, std::uint32_t port, ps t) {
-  pending_.push_back({t, port, form_ == packet_form::roce ? roce_frame(p) : infiniband_record(p, t)});
+  pending_.push_back({t, port, p.operation, form_ == packet_form::roce ? roce_frame(p) : infiniband_record(p, t)});
   if (pending_.size() >= batch) flush(now());
 }
 
@@ -167,6 +168,12 @@ void packet_recorder::flush(ps until) {
     little(body, c.bytes.size(), 4);
     little(body, c.bytes.size(), 4);
     body.insert(body.end(), c.bytes.begin(), c.bytes.end());
+    if (c.operation != 0) {
+      const std::string number = fmt::format("operation {}.{}", operation_queue(c.operation), operation_place(c.operation));
+      body.resize(align_up(body.size(), 4));
+      option(body, 1, bytes(number.begin(), number.end()));
+      little(body, 0, 4);
+    }
     block(6, body);
     ++written_;
   }

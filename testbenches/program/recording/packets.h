@@ -3,7 +3,8 @@
 //
 // InfiniBand: the bytes of the simulation, LRH to ICRC, and a VCRC, which the simulation only counts. RoCEv2: the same packet
 // from the BTH on, behind Ethernet, IPv4 and UDP headers, with the ICRC of this form. The headers come from the LIDs (MAC
-// 02:00:00:00:hi:lo, 10.0.hi.lo) or the GID of a multicast group. The file also holds packets that the fabric loses on purpose.
+// 02:00:00:00:hi:lo, 10.0.hi.lo) or the GID of a multicast group. A packet of an operation (tlm/operation.h) has the number as
+// its comment: "operation 3.17". The file also holds packets that the fabric loses on purpose.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +41,7 @@ class packet_recorder : public sc_core::sc_module {
   struct captured {
     ps at;
     std::uint32_t port;
+    std::uint64_t operation;  // 0 = none
     std::vector<std::uint8_t> bytes;
   };
 

@@ -42,8 +42,8 @@ struct span_words<context_request> {
   static constexpr std::string_view b{};
   static std::string target(std::string_view socket) { return std::string(socket) + "_cache"; }
   static unsigned kind(const context_request& r) { return static_cast<unsigned>(r.op); }
-  static std::string name(unsigned kind) { return std::array{"fetch", "drop", "set_area"}[kind]; }
-  static constexpr unsigned kinds = 3;
+  static std::string name(unsigned kind) { return context_op_names.at(kind); }
+  static constexpr unsigned kinds = context_op_names.size();
   static std::uint64_t number(const context_request& r) { return r.index; }
   static std::uint64_t size(const context_request&) { return 0; }
 };

@@ -10,6 +10,7 @@
 #include "testbenches/program/description/errors.h"
 #include "testbenches/program/description/names.h"
 #include "testbenches/program/recording/fst.h"
+#include "testbenches/program/recording/operation_probes.h"
 #include "testbenches/program/recording/vcd.h"
 #include "testbenches/program/results/hierarchy.h"
 
@@ -260,21 +261,28 @@ wave_recorder::wave_recorder(std::unique_ptr<wave_writer> writer, std::vector<st
       writer_(std::move(writer)),
       patterns_(std::move(patterns)) {}
 
+wave_recorder::~wave_recorder() = default;
+
 void wave_recorder::end_of_elaboration() {
   std::vector<bool> used(patterns_.size(), false);
   std::vector<std::string> unit_names;
+  operations_ = std::make_unique<operation_probes>();
   for (const unit* u : all_units()) {
     const std::string scope = u->name();
     unit_names.push_back(scope);
-    for (const probe_entry& e : u->signals().all()) {
-      const std::string full = scope + "." + e.name;
+    std::vector<const probe_entry*> entries;
+    for (const probe_entry& e : u->signals().all()) entries.push_back(&e);
+    if (const probe_entry* const e = operations_->of(scope)) entries.push_back(e);
+    for (const probe_entry* e : entries) {
+      const std::string full = scope + "." + e->name;
       bool wanted = false;
       for (std::size_t p = 0; p < patterns_.size(); ++p) {
         if (wave_pattern_matches(patterns_[p], full)) wanted = used[p] = true;
       }
-      if (wanted) writer_->add(scope, e);
+      if (wanted) writer_->add(scope, *e);
     }
   }
+  operations_->listen();
   for (std::size_t p = 0; p < patterns_.size(); ++p) {
     if (used[p] || patterns_[p] == "*") continue;
     throw input_error(

@@ -18,6 +18,8 @@
 
 namespace hcasim {
 
+class operation_probes;
+
 // One watched signal, as the waveform viewer sees it.
 struct wave_signal {
   std::string scope;  // hierarchical name of the unit
@@ -132,11 +134,13 @@ class wave_writer : public probe_sink {
 std::unique_ptr<wave_writer> make_wave_writer(wave_format format, const std::filesystem::path& file, const std::string& version,
                                               std::uint64_t limit, const wave_window& window);
 
-// Attaches the signals whose full name `unit.signal` matches one of the patterns, once all units exist. A pattern without
-// wildcards also matches a unit with all it holds; the name of the top module may be left out.
+// Attaches the signals of the units, and for each unit the number of its latest operation. Chosen are those whose full name
+// `unit.signal` matches one of the patterns, once all units exist. A pattern without wildcards also matches a unit with all it
+// holds; the name of the top module may be left out.
 class wave_recorder : public sc_core::sc_module {
  public:
   wave_recorder(std::unique_ptr<wave_writer> writer, std::vector<std::string> patterns);
+  ~wave_recorder() override;
 
   [[nodiscard]] wave_writer& writer() { return *writer_; }
 
@@ -146,6 +150,7 @@ class wave_recorder : public sc_core::sc_module {
 
   std::unique_ptr<wave_writer> writer_;
   std::vector<std::string> patterns_;
+  std::unique_ptr<operation_probes> operations_;
 };
 
 // Returns whether the pattern matches `full`, a signal's name with its scope.

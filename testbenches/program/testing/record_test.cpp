@@ -287,7 +287,7 @@ TEST_F(recorded, spans_are_a_valid_chrome_trace) {
   const trace_facts facts = check_trace("out/spans.json");
   for (const auto& [id, ends] : facts.arrows) EXPECT_EQ(ends, 3) << "an arrow without an end";
   for (const char* name : {"WRITE", "READ", "SEND", "check R_Key", "check L_Key", "translate", "payload read", "RC WRITE_ONLY",
-                           "RC ACKNOWLEDGE", "CQE", "fetch", "SQ doorbell"}) {
+                           "RC ACKNOWLEDGE", "CQE", "fetch", "take", "give", "SQ doorbell"}) {
     EXPECT_TRUE(facts.names.contains(name)) << name;
   }
   // One WRITE after its warm-up: the operation's slice spans its packets.
@@ -308,6 +308,78 @@ TEST_F(recorded, spans_are_a_valid_chrome_trace) {
   EXPECT_EQ(check_trace("none/spans.json").slices, 0U);
   EXPECT_EQ(hcasim("run ping --spans --from '2 ms' --until '1 ms'").text,
             "hcasim: --until: not after --from, so nothing would be recorded\n");
+}
+
+std::set<std::string> operations_of_spans(const fs::path& file) {
+  std::set<std::string> all;
+  const json trace = json::parse(file_content(file));
+  for (const json& e : trace["traceEvents"]) {
+    if (e["ph"] == "X" && e["args"].contains("operation")) all.insert(e["args"]["operation"]);
+  }
+  return all;
+}
+
+// A waveform holds the number in 64 bits: queue and place.
+std::string operation_of_bits(const std::string& bits) {
+  const auto number = std::stoull(bits, nullptr, 2);
+  return fmt::format("{}.{}", number >> 32, number & 0xffffffff);
+}
+
+TEST_F(recorded, waveforms_have_the_operation_at_each_unit) {
+  ASSERT_EQ(hcasim("run ping -o out --spans --trace '*.operation'").status, 0);
+  std::istringstream vcd(file_content("out/waves.vcd"));
+  std::vector<std::string> scopes;
+  std::map<std::string, std::string> units;              // by the code of the signal
+  std::map<std::string, std::set<std::string>> seen_at;  // operations of a unit
+  for (std::string line; std::getline(vcd, line);) {
+    std::istringstream words(line);
+    std::string word, kind, width, code, name;
+    words >> word;
+    if (word == "$scope") {
+      words >> kind >> name;
+      scopes.push_back(name);
+    } else if (word == "$upscope") {
+      scopes.pop_back();
+    } else if (word == "$var") {
+      words >> kind >> width >> code >> name;
+      EXPECT_EQ(name, "operation");
+      units[code] = fmt::format(
+          "{}.{}", *std::find_if(scopes.begin(), scopes.end(), [](auto& s) { return s.starts_with("node"); }), scopes.back());
+    } else if (word.starts_with("b") && word.find('x') == std::string::npos) {
+      words >> code;
+      seen_at[units.at(code)].insert(operation_of_bits(word.substr(1)));
+    }
+  }
+  const std::set<std::string> told = operations_of_spans("out/spans.json");
+  EXPECT_GE(told.size(), 6U);
+  for (const char* unit :
+       {"send_queue", "requester", "qpc_cache", "key_check", "page_walker", "dma_engine", "port", "completion"})
+    EXPECT_EQ(seen_at[fmt::format("node0.{}", unit)], told) << unit;
+  for (const char* unit : {"responder", "key_check", "dma_engine"})
+    EXPECT_TRUE(std::includes(told.begin(), told.end(), seen_at[fmt::format("node1.{}", unit)].begin(),
+                              seen_at[fmt::format("node1.{}", unit)].end()) &&
+                seen_at[fmt::format("node1.{}", unit)].size() >= 6)
+        << unit;
+}
+
+TEST_F(recorded, packets_have_the_operation_as_their_comment) {
+  ASSERT_EQ(hcasim("run ping -o out --no-trace --spans --packets roce").status, 0);
+  const outcome o =
+      run_program("tshark", "-r out/packets.roce.pcapng -T fields -e frame.comment -e infiniband.bth.opcode 2>/dev/null");
+  std::istringstream in(o.text);
+  const std::set<std::string> told = operations_of_spans("out/spans.json");
+  std::set<std::string> seen;
+  std::size_t without = 0;
+  for (std::string line; std::getline(in, line);) {
+    constexpr std::string_view begin = "operation ";
+    if (line.starts_with(begin)) {
+      seen.insert(line.substr(begin.size(), line.find('\t') - begin.size()));
+    } else if (line.starts_with("\t")) {
+      ++without;
+    }
+  }
+  EXPECT_EQ(seen, told);
+  EXPECT_EQ(without, 0U);
 }
 
 // Spans reach from the doorbell to the completion, at both ends.

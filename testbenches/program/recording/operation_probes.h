@@ -1,0 +1,40 @@
+// A signal for each unit, with the number of the operation of its latest request (tlm/operation.h). Monitors the sockets
+// between the units; the machine has no such signal.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tlm/base/probe.h"
+
+namespace hcasim {
+
+class operation_probes {
+ public:
+  // Call when all units exist.
+  operation_probes();
+  ~operation_probes();
+  operation_probes(const operation_probes&) = delete;
+  operation_probes& operator=(const operation_probes&) = delete;
+
+  // Returns the signal of a unit, by its hierarchical name; null = its requests have no numbers.
+  [[nodiscard]] const probe_entry* of(const std::string& unit) const;
+  // Monitors the sockets of the units whose signals are watched.
+  void listen();
+
+ private:
+  struct signal;
+  struct any_tap;
+  template <class P>
+  struct tap;
+
+  template <class P>
+  void find();
+
+  std::map<std::string, std::unique_ptr<signal>> signals_;
+  std::vector<std::unique_ptr<any_tap>> taps_;
+};
+
+}  // namespace hcasim
