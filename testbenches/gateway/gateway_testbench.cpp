@@ -95,6 +95,7 @@ class gateway_testbench final : public testbench {
     programs_.knobs(k);
   }
 
+  [[nodiscard]] bool watches_itself() const override { return true; }
   void run(run_context& context) override {
     const network hosts = hosts_of(context);
     loopback& world = open(context);

@@ -53,6 +53,7 @@ class message_rate final : public testbench {
     o_.parts = context.parts();
     kit::stream_result r;
     kit::start_stream(context.build(), o_, r);
+    context.estimate_by([&] { return static_cast<double>(r.completed) / static_cast<double>(o_.messages); });
     context.start();
     context.check(r.ok && r.completed == o_.messages, "not every message succeeded");
     if (!r.ok) return;

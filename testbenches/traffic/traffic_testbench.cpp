@@ -1,9 +1,5 @@
-#include <unistd.h>
-
 #include <algorithm>
-#include <chrono>
 #include <fstream>
-#include <iostream>
 
 #include <fmt/format.h>
 
@@ -16,24 +12,6 @@
 
 namespace hcasim {
 namespace {
-
-// Shows the newest step on a terminal, a few times a second; nothing elsewhere.
-class step_line {
- public:
-  void show(const std::string& text) {
-    const auto now = std::chrono::steady_clock::now();
-    if (!terminal_ || now - shown_ < std::chrono::milliseconds(200)) return;
-    shown_ = now;
-    std::cerr << "\r\x1b[K" << text << std::flush;
-  }
-  void clear() const {
-    if (terminal_) std::cerr << "\r\x1b[K" << std::flush;
-  }
-
- private:
-  bool terminal_ = ::isatty(STDERR_FILENO) == 1;
-  std::chrono::steady_clock::time_point shown_{};
-};
 
 class traffic_testbench final : public testbench, public named_members {
  public:
@@ -114,12 +92,10 @@ class traffic_testbench final : public testbench, public named_members {
 
   void run(run_context& context) override {
     if (!o_.replay.empty()) return run_replay(context);
-    step_line line;
     auto& engine = context.make<traffic::engine>(context.build(), plan_, context.seed(), context.parts(),
-                                                 [&line](const std::string& text) { line.show(text); });
+                                                 [&context](const std::string& text) { context.note(text); });
     engine.start();
     context.start();
-    line.clear();
     for (std::size_t i = 0; i < plan_.flows.size(); ++i) {
       if (const std::string& why = engine.records()[i].failure(); !why.empty())
         context.fail(fmt::format("flow {}: {}", plan_.flows[i].name, why));

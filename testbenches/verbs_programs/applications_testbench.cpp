@@ -22,6 +22,7 @@ class applications_testbench final : public testbench {
   [[nodiscard]] std::size_t driven_nodes(std::size_t nodes, std::size_t /*needed*/) const override { return nodes; }
   void knobs(knob_visitor& k) override { programs_.knobs(k); }
 
+  [[nodiscard]] bool watches_itself() const override { return true; }
   void run(run_context& context) override {
     hcasim::system& s = context.build();
     auto& running = make(context, s);

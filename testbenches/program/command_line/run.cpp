@@ -1,6 +1,9 @@
 #include "testbenches/program/command_line/run.h"
 
+#include <unistd.h>
+
 #include <chrono>
+#include <cstdlib>
 #include <iostream>
 #include <thread>
 
@@ -11,6 +14,7 @@
 #include "testbenches/program/execution/interrupt.h"
 #include "testbenches/program/execution/output_folder.h"
 #include "testbenches/program/execution/prepare.h"
+#include "testbenches/program/execution/run_watch.h"
 #include "testbenches/program/execution/what_if.h"
 #include "testbenches/program/explanation/commands.h"
 #include "testbenches/program/explanation/explain.h"
@@ -127,7 +131,7 @@ class whole_run {
     context_->on_measuring([this](ps from) {
       for (const auto& observer : o_.observers) observer->measuring(from);
     });
-    run_guarded(run_.bench(), *context_);
+    simulate();
     finish();
     write_results();
     if (o_.quiet) {
@@ -139,6 +143,21 @@ class whole_run {
   }
 
  private:
+  void simulate() {
+    if (run_.bench().watches_itself()) return run_guarded(run_.bench(), *context_);
+    run_watch watch(run_.name(), progress());
+    context_->watched_by(&watch);
+    run_guarded(run_.bench(), *context_);
+    context_->watched_by(nullptr);
+  }
+
+  [[nodiscard]] progress_mode progress() const {
+    if (o_.verbose) return progress_mode::lines;
+    const char* const terminal = std::getenv("TERM");
+    const bool dumb = terminal && std::string_view(terminal) == "dumb";
+    return !o_.quiet && !dumb && ::isatty(STDERR_FILENO) == 1 ? progress_mode::terminal : progress_mode::none;
+  }
+
   void observe() {
     const observed_run observed{out_->temporary(), out_->final_place(), o_.from, o_.until, run_.machine().config()};
     for (const auto& observer : o_.observers) observer->begin(observed);
@@ -162,6 +181,7 @@ class whole_run {
     resources_ = resources_of(run_.tree(), m, m.measured(), r.resources());
     document_ = ordered_json{
         {"hcasim", places::version}, {"testbench", run_.name()}, {"seed", description_.seed()}, {"simulated_ns", to_ns(end_)}};
+    if (r.partial()) document_["partial"] = true;
     document_.update(result_json(r));
     document_["measured"] = measured_json(m);
     for (std::size_t i = 0; i < m.parts().size() && m.parts().size() > 1; ++i) {
@@ -172,7 +192,7 @@ class whole_run {
     if (!filling_.empty()) document_["filling"] = filling_json(filling_);
     if (o_.cost) run_.machine().memories(memories_);
     if (o_.cost) document_["cost"] = cost_json(memories_);
-    if (what_if_) what_if_gain_ = what_if_->run(resources_, units, speed_->wall);
+    if (what_if_ && !r.partial()) what_if_gain_ = what_if_->run(resources_, units, speed_->wall);
     if (what_if_gain_) document_["what_if"] = what_if_gain_json(*what_if_gain_);
     document_["description"] = resolved_json(run_.tree());
     if (!description_.presets().empty()) document_["presets"] = description_.presets();
@@ -208,7 +228,10 @@ class whole_run {
 
   void tell_text() const {
     const result& r = context_->result();
-    std::cout << fmt::format("{}: {} (seed {}, {} simulated)\n\n{}\n", run_.name(), r.passed() ? "passed" : "FAILED",
+    std::cout << fmt::format("{}: {} (seed {}, {} simulated)\n\n{}\n", run_.name(),
+                             r.partial()  ? "STOPPED"
+                             : r.passed() ? "passed"
+                                          : "FAILED",
                              description_.seed(), time_text(end_), result_text(r));
     for (const std::string& f : r.failures()) std::cout << "failed: " << f << "\n";
     for (const auto& observer : o_.observers) std::cout << observer->warning();

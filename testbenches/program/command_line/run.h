@@ -30,7 +30,8 @@ struct run_options {
   std::optional<std::string> what_if;  // the pattern; empty = find the resources that matter
   bool force = false;
   bool json = false;
-  bool quiet = false;  // prints failures alone
+  bool quiet = false;    // prints failures alone
+  bool verbose = false;  // tells the progress as lines
 };
 
 // Status 0 or 1; throws input_error (status 2).

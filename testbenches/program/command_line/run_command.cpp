@@ -58,7 +58,10 @@ struct run_arguments {
         ->expected(0, 1);
     run.add_flag("--force", options.force, "Replace an earlier result in the folder given with -o");
     CLI::Option* const json = run.add_flag("--json", options.json, "Print result.json instead of the table");
-    run.add_flag("-q,--quiet", options.quiet, "Print nothing but what failed")->excludes(json);
+    CLI::Option* const quiet = run.add_flag("-q,--quiet", options.quiet, "Print nothing but what failed")->excludes(json);
+    run.add_flag("-v,--verbose", options.verbose,
+                 "Print every 5 s how far the run is, on standard error; a terminal shows it without -v")
+        ->excludes(quiet);
     std::set<std::string> taken;
     for (const CLI::Option* o : run.get_options()) taken.insert(o->get_lnames().begin(), o->get_lnames().end());
     for (const std::string& n : testbench_registry::names()) {

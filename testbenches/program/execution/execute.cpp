@@ -58,6 +58,8 @@ void run_listening(testbench& bench, run_context& context, std::vector<std::stri
     context.finish();
   } catch (const input_error&) {
     throw;
+  } catch (const run_stopped& e) {
+    context.result().stop(e.what());
   } catch (const std::system_error& e) {
     throw input_error(cause(e));
   } catch (const sc_core::sc_report& e) {

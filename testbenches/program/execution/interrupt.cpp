@@ -27,7 +27,9 @@ std::filesystem::path doomed;
 std::filesystem::path doomed_parent;  // the topmost folder made for `doomed`; empty = none
 pid_t doomed_by = 0;                  // of `doomed`: forks of this process leave it alone
 int watched = -1;
+std::chrono::milliseconds patience_left{0};  // with the program that is watched
 int first_signal = 0;
+int told_to = -1;  // the watch that has the first signal
 
 // Renames the output first: the run goes on meanwhile and must not find its folder.
 void remove_doomed() {
@@ -40,20 +42,38 @@ void remove_doomed() {
   for (auto p = doomed.parent_path(); std::filesystem::remove(p, ec) && p != doomed_parent;) p = p.parent_path();
 }
 
+// Waits for a signal, or as long as the program may take to notice the first one; 0 = it has taken longer.
+int next_signal(const sigset_t& set, std::chrono::milliseconds patience) {
+  const timespec limit{patience.count() / 1000, patience.count() % 1000 * 1'000'000};
+  for (;;) {
+    const int signal = sigtimedwait(&set, nullptr, patience.count() != 0 ? &limit : nullptr);
+    if (signal > 0) return signal;
+    if (errno == EAGAIN) return 0;
+  }
+}
+
 // One key or one `timeout` may signal the program and its group, so twice: a signal right behind the first one is the same.
 void wait_for_signal(sigset_t set) {
   using clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds same{200};
   clock::time_point first;
   int signal = 0;
+  std::chrono::milliseconds patience{0};
   for (;;) {
-    while (sigwait(&set, &signal) != 0) {
-    }
+    const int next = next_signal(set, patience);
     const std::lock_guard lock(guarding);
+    if (next == 0) {
+      if (patience_left.count() != 0) break;
+      patience = {};
+      continue;
+    }
+    signal = next;
     if (first_signal != 0 && clock::now() - first < same) continue;
     if (watched < 0 || first_signal != 0) break;
     first = clock::now();
     first_signal = signal;
+    told_to = watched;
+    patience = patience_left;
     ::eventfd_write(watched, 1);
   }
   const std::lock_guard lock(guarding);
@@ -137,7 +157,7 @@ interrupt_guard::~interrupt_guard() {
   doomed.clear();
 }
 
-interrupt_watch::interrupt_watch() : fd_(::eventfd(0, EFD_CLOEXEC)) {
+interrupt_watch::interrupt_watch(std::chrono::milliseconds patience) : fd_(::eventfd(0, EFD_CLOEXEC)), outer_(-1) {
   if (fd_ < 0) throw input_error(fmt::format("no event file can be made: {}", cause(errno, "")));
   try {
     begin_waiting();
@@ -146,13 +166,22 @@ interrupt_watch::interrupt_watch() : fd_(::eventfd(0, EFD_CLOEXEC)) {
     throw;
   }
   const std::lock_guard lock(guarding);
-  watched = fd_;
+  outer_ = std::exchange(watched, fd_);
+  patience_left = patience;
 }
 
 interrupt_watch::~interrupt_watch() {
   const std::lock_guard lock(guarding);
-  watched = -1;
+  watched = outer_;
+  patience_left = {};
   ::close(fd_);
+}
+
+std::string interrupt_watch::noticed() const {
+  const std::lock_guard lock(guarding);
+  if (told_to != fd_) return {};
+  patience_left = {};
+  return signal_name(first_signal);
 }
 
 int interrupt_watch::exit_status() {

@@ -6,8 +6,13 @@
 #include <map>
 #include <stdexcept>
 
+#include <fmt/format.h>
+
+#include "testbenches/program/description/quantity.h"
 #include "testbenches/program/execution/platform.h"
+#include "testbenches/program/execution/run_watch.h"
 #include "testbenches/program/recording/statistics_series.h"
+#include "testbenches/program/results/hierarchy.h"
 #include "tlm/base/sudden_end.h"
 
 namespace hcasim {
@@ -81,30 +86,37 @@ void run_context::refuse_to_stand() const {
   if (std::string why = stalled_ ? stalled_() : std::string(); !why.empty()) throw std::runtime_error(why);
 }
 
-void run_context::start() {
+void run_context::estimate_by(std::function<double()> share) {
+  if (watch_) watch_->estimate_by(std::move(share));
+}
+
+void run_context::note(std::string step) {
+  if (watch_) watch_->note(std::move(step));
+}
+
+void run_context::simulate(const std::function<void()>& run) {
   plan_sudden_ends();
+  if (watch_) watch_->begin(all_units());
   {
     const stopwatch watch(simulating_seconds_);
-    if (series_) {
-      series_->run(measurement_, never);
-    } else {
-      run_simulation();
+    run();
+  }
+  if (watch_) {
+    watch_->end();
+    if (!watch_->stopped_by().empty()) {
+      throw run_stopped(fmt::format("stopped by {} at {}; the results are those of the time until then", watch_->stopped_by(),
+                                    time_text(now())));
     }
   }
   refuse_to_stand();
 }
 
+void run_context::start() {
+  simulate([this] { series_ ? series_->run(measurement_, never) : run_simulation(); });
+}
+
 void run_context::start(ps t) {
-  plan_sudden_ends();
-  {
-    const stopwatch watch(simulating_seconds_);
-    if (series_) {
-      series_->run(measurement_, now() + t);
-    } else {
-      sc_core::sc_start(to_sc(t));
-    }
-  }
-  refuse_to_stand();
+  simulate([this, t] { series_ ? series_->run(measurement_, now() + t) : sc_core::sc_start(to_sc(t)); });
 }
 
 }  // namespace hcasim

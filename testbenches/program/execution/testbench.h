@@ -18,6 +18,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,7 @@
 namespace hcasim {
 
 class platform;
+class run_watch;
 class statistics_series;
 class system;
 struct system_config;
@@ -72,6 +74,12 @@ class run_context {
   [[nodiscard]] std::string starved() const;
   [[nodiscard]] double simulating_seconds() const { return simulating_seconds_; }
 
+  // Sets the watch over the run; null = none.
+  void watched_by(run_watch* w) { watch_ = w; }
+  // Sets the share of the work that is done, 0 to 1, and the step under way, for the line with the run's progress.
+  void estimate_by(std::function<double()> share);
+  void note(std::string step);
+
   // Begins and ends the measured part of the run, at the simulated time of the call. All statistics, ratios, levels and
   // utilisations are taken over this part; without one, over the whole run. Several parts may follow one another, each with a
   // name. A thread of software calls these when it has reached its own time (cpu::sync).
@@ -99,6 +107,7 @@ class run_context {
   }
 
  private:
+  void simulate(const std::function<void()>& run);
   void refuse_to_stand() const;
 
   platform& machine_;
@@ -111,6 +120,7 @@ class run_context {
   std::vector<std::function<void()>> at_end_;
   std::function<void(ps)> on_measuring_;
   double simulating_seconds_ = 0;
+  run_watch* watch_ = nullptr;
   std::function<std::string()> stalled_;
   std::function<std::string()> waiting_;
 };
@@ -150,6 +160,14 @@ class testbench {
   // refused. Asked when all knobs are set.
   [[nodiscard]] virtual std::size_t driven_nodes(std::size_t /*nodes*/, std::size_t needed) const { return needed; }
   virtual void run(run_context& context) = 0;
+  // Returns whether the testbench reacts to signals and tells its progress by itself.
+  [[nodiscard]] virtual bool watches_itself() const { return false; }
+};
+
+// A run that a signal has ended.
+class run_stopped : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
 };
 
 class testbench_registry {

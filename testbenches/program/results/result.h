@@ -110,6 +110,11 @@ class result {
   void explain(waterfall w) { waterfalls_.push_back(std::move(w)); }
   // Records a failed check: the run's exit status is 1. The run goes on.
   void fail(std::string message) { failures_.push_back(std::move(message)); }
+  // Records that the run ended before its time.
+  void stop(std::string message) {
+    partial_ = true;
+    fail(std::move(message));
+  }
   // Sets the work done, for the host's speed; counted from the statistics when not given.
   void operations(std::uint64_t n) { operations_ = n; }
   void packets(std::uint64_t n) { packets_ = n; }
@@ -121,6 +126,7 @@ class result {
   [[nodiscard]] const std::vector<waterfall>& waterfalls() const { return waterfalls_; }
   [[nodiscard]] const std::vector<std::string>& failures() const { return failures_; }
   [[nodiscard]] bool passed() const { return failures_.empty(); }
+  [[nodiscard]] bool partial() const { return partial_; }
   [[nodiscard]] std::uint64_t operations() const { return operations_; }
   [[nodiscard]] std::uint64_t packets() const { return packets_; }
 
@@ -131,6 +137,7 @@ class result {
   std::vector<resource_use> resources_;
   std::vector<waterfall> waterfalls_;
   std::vector<std::string> failures_;
+  bool partial_ = false;
   std::uint64_t operations_ = 0;
   std::uint64_t packets_ = 0;
 };
