@@ -42,15 +42,26 @@ foreach(library IN LISTS libraries)
     list(APPEND designs ${library})
   endif()
 endforeach()
+# What a program with a testbench of its own stands on: COMPONENTS program.
+hca_closure(program_libraries hcasim_program hcasim_kit)
+list(REMOVE_ITEM program_libraries ${libraries})
+foreach(library IN LISTS program_libraries)
+  string(REGEX REPLACE "^hcasim_" "" short ${library})
+  set_target_properties(${library} PROPERTIES EXCLUDE_FROM_ALL OFF EXPORT_NAME ${short})
+  add_library(hcasim::${short} ALIAS ${library})
+endforeach()
 target_include_directories(hcasim_options INTERFACE $<INSTALL_INTERFACE:${HCASIM_INSTALL_INCLUDE}>)
 target_compile_features(hcasim_options INTERFACE $<INSTALL_INTERFACE:cxx_std_20>)
 install(TARGETS ${libraries} EXPORT hcasim ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/hcasim)
 install(EXPORT hcasim NAMESPACE hcasim:: FILE hcasimTargets.cmake DESTINATION ${HCASIM_INSTALL_CMAKE})
+install(TARGETS ${program_libraries} EXPORT hcasimProgram ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/hcasim)
+install(EXPORT hcasimProgram NAMESPACE hcasim:: FILE hcasimProgramTargets.cmake DESTINATION ${HCASIM_INSTALL_CMAKE})
 install(DIRECTORY firmware models tlm testbenches ${CMAKE_BINARY_DIR}/made/ DESTINATION ${HCASIM_INSTALL_INCLUDE} FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY models tlm DESTINATION ${HCASIM_INSTALL_SHARE} FILES_MATCHING PATTERN "*.sv" PATTERN testing EXCLUDE)
 # Recorded streams in Python.
 install(FILES testbenches/coverification/lockstep/stream.py testbenches/program/python/hcasim.py DESTINATION ${HCASIM_INSTALL_SHARE}/python)
-# What `hcasim new-unit` begins from.
+# What `hcasim new-testbench` and `hcasim new-unit` begin from.
+install(DIRECTORY testbenches/program/templates DESTINATION ${HCASIM_INSTALL_SHARE}/testbenches/program)
 install(DIRECTORY models DESTINATION ${HCASIM_INSTALL_SHARE} FILES_MATCHING REGEX "/rtl/CMakeLists.txt$")
 install(DIRECTORY testbenches/coverification/templates testbenches/coverification/example DESTINATION ${HCASIM_INSTALL_SHARE}/testbenches/coverification)
 install(FILES cmake/add_rtl.cmake cmake/add_unit.cmake cmake/rtl_advice.cmake cmake/rtl_verilate.cmake cmake/rtl_faults.cmake cmake/host_program.cmake cmake/rtl_check.cmake cmake/systemc.cmake cmake/compiler_faults.cmake
@@ -73,6 +84,7 @@ set(HCASIM_INSTALL_SHARE ${CMAKE_SOURCE_DIR})
 configure_package_config_file(cmake/hcasimConfig.cmake.in ${CMAKE_BINARY_DIR}/hcasimConfig.cmake INSTALL_DESTINATION ${CMAKE_BINARY_DIR}
                               INSTALL_PREFIX ${CMAKE_BINARY_DIR} PATH_VARS HCASIM_INSTALL_SHARE)
 export(EXPORT hcasim NAMESPACE hcasim:: FILE ${CMAKE_BINARY_DIR}/hcasimTargets.cmake)
+export(EXPORT hcasimProgram NAMESPACE hcasim:: FILE ${CMAKE_BINARY_DIR}/hcasimProgramTargets.cmake)
 
 # Without this last step CMake writes a list of the files into the build folder, which may be another user's.
 install(CODE "return()" ALL_COMPONENTS)

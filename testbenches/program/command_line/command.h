@@ -46,16 +46,17 @@ using command_list = std::vector<std::unique_ptr<command>>;
 // commands.cpp.
 command_list all_commands();
 
-void add_listing_commands(command_list& to);  // list, params, faults
-void add_run_commands(command_list& to);      // run, exec, gateway
-void add_sweep_command(command_list& to);     // sweep
-void add_validate_command(command_list& to);  // validate
-void add_fit_command(command_list& to);       // fit
-void add_show_command(command_list& to);      // show
-void add_result_commands(command_list& to);   // report, diff, trace
-void add_new_unit_command(command_list& to);  // new-unit
-void add_mutate_command(command_list& to);    // mutate
-void add_coverage_command(command_list& to);  // coverage
-void add_about_commands(command_list& to);    // completion, man, version
+void add_listing_commands(command_list& to);       // list, params, faults
+void add_run_commands(command_list& to);           // run, exec, gateway
+void add_sweep_command(command_list& to);          // sweep
+void add_validate_command(command_list& to);       // validate
+void add_fit_command(command_list& to);            // fit
+void add_show_command(command_list& to);           // show
+void add_result_commands(command_list& to);        // report, diff, trace
+void add_new_unit_command(command_list& to);       // new-unit
+void add_new_testbench_command(command_list& to);  // new-testbench
+void add_mutate_command(command_list& to);         // mutate
+void add_coverage_command(command_list& to);       // coverage
+void add_about_commands(command_list& to);         // completion, man, version
 
 }  // namespace hcasim

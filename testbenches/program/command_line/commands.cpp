@@ -12,6 +12,7 @@ command_list all_commands() {
   add_show_command(all);
   add_result_commands(all);
   add_new_unit_command(all);
+  add_new_testbench_command(all);
   add_mutate_command(all);
   add_coverage_command(all);
   add_about_commands(all);

@@ -1,50 +1,28 @@
 #include "testbenches/program/command_line/new_unit.h"
 
 #include <algorithm>
-#include <fstream>
-#include <map>
 #include <regex>
 #include <set>
 #include <sstream>
 
 #include <fmt/format.h>
 
+#include "testbenches/program/command_line/project_files.h"
 #include "testbenches/program/description/errors.h"
 #include "testbenches/program/description/names.h"
-#include "testbenches/program/description/own_program.h"
 
 namespace hcasim {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Places of templates and RTL, and the argument of find_package(hcasim).
-struct installation {
-  fs::path share;
-  fs::path prefix;
-};
-
-installation here() {
-  const fs::path program = own_program().parent_path();
-  const fs::path installed = program.parent_path() / "share/hcasim";
-  if (fs::exists(program / "hcasimConfig.cmake")) return {program / "share/hcasim", program};
-  if (fs::exists(installed / "testbenches/coverification/templates")) return {installed, program.parent_path()};
-  throw input_error(
-      fmt::format("new-unit: the templates are neither in {} nor in a build beside the program", installed.string()));
+const std::string& unit_project() {
+  static const std::string name = "new-unit";
+  return name;
 }
 
 std::string content(const fs::path& file) {
-  std::ifstream in(file);
-  std::stringstream text;
-  text << in.rdbuf();
-  if (!in) throw input_error(fmt::format("new-unit: {} cannot be read: install hcasim again", file.string()));
-  return text.str();
-}
-
-std::string replaced(std::string text, const std::string& what, const std::string& with) {
-  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size())
-    text.replace(at, what.size(), with);
-  return text;
+  return template_text(file, unit_project());
 }
 
 std::string between(const std::string& text, const std::string& from, const std::string& to) {
@@ -109,17 +87,15 @@ std::string sources_of(const std::string& cmake, const new_unit_options& o) {
   return lines;
 }
 
-using texts = std::map<std::string, std::string>;  // key: file
-
 std::string module_named(const std::string& source, const std::string& was, const std::string& is) {
   return std::regex_replace(source, std::regex("\\bmodule " + was + "\\b"), "module " + is);
 }
 
-texts files_of(const new_unit_options& o, const installation& from) {
+project_files files_of(const new_unit_options& o, const installation& from) {
   const fs::path templates = from.share / "testbenches/coverification/templates";
   const bool is_device = o.kind == "device" || o.kind == "tlp_device";
   const bool own = o.kind != "stream" && o.kind != "axi4" && !is_device;
-  texts files{{"CMakePresets.json", content(templates / "presets.json.in")}, {".gitignore", "build/\n"}};
+  project_files files{{"CMakePresets.json", content(templates / "presets.json.in")}, {".gitignore", "build/\n"}};
   std::string sources;
   std::string pins;
   if (own) {
@@ -167,22 +143,8 @@ new_unit make_new_unit(const new_unit_options& options) {
   if (std::find(kinds.begin(), kinds.end(), options.kind) == kinds.end()) {
     throw input_error(fmt::format("--kind: there is no kind '{}'; {}", options.kind, suggestion(options.kind, kinds, "kinds")));
   }
-  const fs::path folder = options.folder.empty() ? fs::path(options.name) : options.folder;
-  std::error_code ec;
-  if (fs::exists(folder, ec) && !(fs::is_directory(folder, ec) && fs::is_empty(folder, ec))) {
-    throw input_error(fmt::format("new-unit: {} is there already; remove it, or name another folder with -o", folder.string()));
-  }
-  const texts files = files_of(options, here());
-  new_unit made{folder, {}};
-  fs::create_directories(folder, ec);
-  for (const auto& [file, text] : files) {
-    std::ofstream out(folder / file);
-    out << text;
-    out.flush();
-    if (!out) throw input_error(fmt::format("new-unit: {} cannot be written", (folder / file).string()));
-    made.files.push_back(file);
-  }
-  return made;
+  const fs::path folder = project_folder(options.folder, options.name, unit_project());
+  return {folder, write_project(folder, files_of(options, own_installation(unit_project())), unit_project())};
 }
 
 }  // namespace hcasim
