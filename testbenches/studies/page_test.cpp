@@ -27,8 +27,9 @@ class page : public test_in_own_folder {
   }
   static outcome hcasim(const std::string& arguments) { return run_program(places::program, arguments); }
   static json use(const std::string& file) {
-    const outcome o =
-        run_program("node", fmt::format("{}/testbenches/program/report/page_test.mjs {} shot.png", places::source, file));
+    const fs::path axe = fs::path(places::program).parent_path() / "report/node_modules/axe-core/axe.min.js";
+    const outcome o = run_program(
+        "node", fmt::format("{}/testbenches/program/report/page_test.mjs {} shot.png {}", places::source, file, axe.string()));
     EXPECT_EQ(o.status, 0) << o.text << "\nchromium, nodejs and npm are in scripts/packages.txt";
     return o.status == 0 ? json::parse(o.text) : json();
   }
@@ -48,7 +49,10 @@ TEST_F(page, opens_without_a_network_and_can_be_used) {
   const json seen = use("out/report.html");
   ASSERT_TRUE(seen.is_object());
   EXPECT_EQ(seen["errors"], json::array());
-  ASSERT_EQ(seen["requests"].size(), 1U) << "nothing but the page itself: " << seen["requests"];
+  for (const std::string request : seen["requests"]) {
+    EXPECT_TRUE(request.ends_with("/out/report.html") || request.starts_with("data:"))
+        << "nothing but the page itself: " << request;
+  }
   EXPECT_EQ(seen["title"], "sample");
   EXPECT_EQ(seen["rows"], 6);
   const std::string write = query_value("SELECT json_extract(metrics, '$.write') FROM points WHERE id = 3");
@@ -59,6 +63,66 @@ TEST_F(page, opens_without_a_network_and_can_be_used) {
   EXPECT_GT(seen["cells"].get<int>(), 5);
   EXPECT_GT(seen["description"].get<int>(), 2000);
   EXPECT_GT(seen["screenshot"].get<int>(), 20'000) << "an empty page is smaller";
+
+  EXPECT_EQ(seen["charts"], 2) << "both charts of the study at once";
+  const std::vector<std::string> legend = seen["legend"];
+  EXPECT_NE(std::find(legend.begin(), legend.end(), "seed 1"), legend.end()) << "a series says of which axis it is";
+  EXPECT_EQ(seen["sorted"], "ascending") << "by the keyboard";
+  const json& words = seen["words"];
+  EXPECT_EQ(words["tornado"].get<std::string>().substr(0, 10), "write [ns]") << words;
+  EXPECT_NE(words["scatter"].get<std::string>().find("on the front of less write and less read"), std::string::npos) << words;
+  EXPECT_NE(words["stacked"].get<std::string>().find("write, read"), std::string::npos) << words;
+  EXPECT_EQ(seen["csv"], "a,\"b,c\"\n1,\n\"d\"\"e\",2\n");
+  EXPECT_NE(seen["numbers"].get<std::string>().find(write.substr(0, 4)), std::string::npos) << seen["numbers"];
+  EXPECT_GT(seen["png"].get<int>(), 5'000);
+  EXPECT_NE(seen["compared"].get<std::string>().find("write [ns]"), std::string::npos) << seen["compared"];
+  EXPECT_NE(seen["detail"].get<std::string>().find("hcasim run s.yaml --point 1 --explain"), std::string::npos)
+      << seen["detail"];
+  EXPECT_NE(seen["detail"].get<std::string>().find("busy %"), std::string::npos) << seen["detail"];
+  EXPECT_EQ(seen["after"], seen["before"]) << "the choice is in the URL";
+  EXPECT_EQ(seen["before"].get<std::string>().substr(0, 2), "[3") << "with a chart of one's own";
+  EXPECT_EQ(seen["light"], (json{"rgb(34, 34, 34)", "rgb(255, 255, 255)", "rgb(34, 34, 34)"}));
+  EXPECT_EQ(seen["dark"], (json{"rgb(228, 230, 234)", "rgb(22, 24, 28)", "rgb(228, 230, 234)"})) << "text of charts too";
+  EXPECT_EQ(seen["printed_controls"], "none");
+  EXPECT_LE(seen["narrow_width"].get<int>(), 420);
+  EXPECT_EQ(seen["accessibility"], json::array());
+  EXPECT_EQ(seen["accessibility_dark"], json::array());
+}
+
+// A browser gets the page as far as there are points. The server ends with the sweep.
+TEST_F(page, is_served_while_points_arrive) {
+  std::ofstream("slow.yaml")
+      << "base: {testbench: message_rate, parameters: {messages: 30000}}\n"
+         "axes: {seed: {knob: seed, values: [1, 2, 3, 4, 5, 6]}}\nmetrics: {rate: {figure: message_rate}}\n";
+  const outcome o = run_program(
+      "bash", fmt::format("-c \"{} sweep slow.yaml -j 1 -o live --watch 2> said & "
+                          "while ! grep -qs http said; do sleep 0.05; done; address=\\$(grep -o 'http[^ ]*' said); "
+                          "page() {{ exec 3<>/dev/tcp/127.0.0.1/\\$(grep -o '[0-9]*/$' said | tr -d /); printf 'GET %s "
+                          "HTTP/1.1\\r\\n\\r\\n' \\$1 >&3; cat <&3; }}; "
+                          "while ! test -f live/results.sqlite; do sleep 0.05; done; "
+                          "seen=''; while kill -0 %1 2>/dev/null; do n=\\$(page /points 2>/dev/null | tail -1); "
+                          "seen=\\$seen,\\$n; test \\${{n:-0}} -gt 1 && page / > page.html; "
+                          "page /other 2>/dev/null | head -1 >> other.txt; sleep 0.2; done; wait %1; echo seen \\$seen\"",
+                          places::program));
+  EXPECT_EQ(o.status, 0) << o.text;
+  EXPECT_NE(o.text.find("6 of 6 points"), std::string::npos) << o.text;
+  const std::string seen = o.text.substr(o.text.find("seen "));
+  for (const char* number : {",1,", ",3,"}) EXPECT_NE(seen.find(number), std::string::npos) << "points one by one: " << seen;
+  EXPECT_NE(file_content("other.txt").find("404"), std::string::npos);
+  const std::string got = file_content("page.html");
+  EXPECT_NE(got.find("Content-Type: text/html"), std::string::npos);
+  EXPECT_NE(got.find("location.reload()"), std::string::npos);
+  EXPECT_NE(got.find("<div id=\"charts\">"), std::string::npos);
+}
+
+TEST_F(page, says_why_a_point_failed) {
+  std::ofstream("f.yaml") << "base: {testbench: ping}\naxes: {loss: {knob: link.loss, values: [0, 0.999]}}\n"
+                             "metrics: {write: {figure: WRITE, unit: ns}}\n";
+  EXPECT_EQ(hcasim("sweep f.yaml -o failed").status, 1);
+  ASSERT_EQ(hcasim("report failed").status, 0);
+  const std::string text = file_content("failed/report.html");
+  EXPECT_NE(text.find("\"details\":{"), std::string::npos);
+  EXPECT_NE(text.find("\"failures\":["), std::string::npos);
 }
 
 TEST_F(page, a_hundred_thousand_points_open_within_two_seconds) {

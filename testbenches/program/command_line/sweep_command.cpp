@@ -1,8 +1,12 @@
+#include <iostream>
+#include <optional>
+
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include "testbenches/program/command_line/command.h"
 #include "testbenches/program/description/quantity.h"
+#include "testbenches/program/report/live_page.h"
 #include "testbenches/program/study/sweep.h"
 
 namespace hcasim {
@@ -15,6 +19,7 @@ struct sweep_arguments {
   std::string time_limit;
   std::string executor = "local";
   std::string slurm_task;
+  bool watch = false;
 
   void declare(CLI::App& sweep) {
     sweep.add_option("study", file, "The study: a base, axes and metrics")->required()->type_name("STUDY.yaml");
@@ -51,6 +56,7 @@ struct sweep_arguments {
         ->type_name("N")
         ->check(CLI::Range(1U, 1'000'000U));
     sweep.add_option("--slurm-task", slurm_task)->group("");
+    sweep.add_flag("--watch", watch, "Serve the report on the loopback while points arrive; the address is printed");
     sweep.add_flag("--many", options.many, "Allow more than 100000 points");
     sweep.add_flag("--dry-run", options.dry_run, "Check the study, say how many points it has, run nothing");
     sweep.add_flag("--json", options.json, "Print the summary as JSON");
@@ -87,7 +93,15 @@ class sweep_command final : public command {
   sweep_command() : command("sweep", "Run a study: every point of its axes, into one result file") {}
 
   void declare(CLI::App& options) override { arguments_.declare(options); }
-  int run(const context& c) override { return run_sweep(arguments_.finish(), c.machine); }
+  int run(const context& c) override {
+    const sweep_options options = arguments_.finish();
+    std::optional<live_page> page;
+    if (arguments_.watch && !options.dry_run && !options.folder.empty()) {
+      page.emplace(options.folder);
+      std::cerr << "the report, as points arrive: " << page->address() << std::endl;
+    }
+    return run_sweep(options, c.machine);
+  }
 
  private:
   sweep_arguments arguments_;

@@ -29,12 +29,19 @@ std::string in_script(const ordered_json& j) {
 
 ordered_json axes_json(result_file& results) {
   ordered_json axes = ordered_json::array();
-  results.query("SELECT name, title, unit, label FROM axes ORDER BY position, value_index", [&](const auto& row) {
-    if (axes.empty() || axes.back()["name"] != row[0]) {
-      axes.push_back({{"name", row[0]}, {"title", row[1]}, {"unit", row[2]}, {"labels", ordered_json::array()}});
-    }
-    axes.back()["labels"].push_back(row[3]);
-  });
+  results.query("SELECT name, title, unit, label, number, logarithmic FROM axes ORDER BY position, value_index",
+                [&](const auto& row) {
+                  if (axes.empty() || axes.back()["name"] != row[0]) {
+                    axes.push_back({{"name", row[0]},
+                                    {"title", row[1]},
+                                    {"unit", row[2]},
+                                    {"logarithmic", row[5] == "1"},
+                                    {"labels", ordered_json::array()},
+                                    {"numbers", ordered_json::array()}});
+                  }
+                  axes.back()["labels"].push_back(row[3]);
+                  axes.back()["numbers"].push_back(row[4].empty() ? ordered_json() : ordered_json(std::stod(row[4])));
+                });
   return axes;
 }
 
@@ -129,6 +136,66 @@ ordered_json columns_of(result_file& results, const ordered_json& axes, const or
   return columns;
 }
 
+// Returns what the page shows of one point at a time, by its row: why it failed, its busiest resources, the way of its
+// operations. Of many points only why they failed.
+ordered_json details_of(result_file& results) {
+  constexpr std::size_t most = 1000, busiest = 8;
+  ordered_json details = ordered_json::object();
+  std::uint64_t points = 0;
+  results.query("SELECT count(*) FROM points", [&](const auto& row) { points = std::stoull(row[0]); });
+  const char* const wanted = points <= most ? "1" : "status <> 'passed'";
+  results.query(
+      fmt::format(
+          "SELECT n, failures, resources, breakdown FROM (SELECT *, row_number() OVER (ORDER BY id) - 1 AS n FROM points) "
+          "WHERE {} ORDER BY n LIMIT {}",
+          wanted, most),
+      [&](const auto& row) {
+        ordered_json& to = details[row[0]] = ordered_json::object();
+        const auto parsed = [&](int i) { return row[i].empty() ? ordered_json() : ordered_json::parse(row[i]); };
+        if (const ordered_json failures = parsed(1); !failures.empty()) to["failures"] = failures;
+        for (const ordered_json& r : parsed(2)) {
+          if (to["resources"].size() == busiest) break;
+          to["resources"].push_back({r["unit"].template get<std::string>() + " " + r["resource"].template get<std::string>(),
+                                     std::round(r["utilisation"].template get<double>() * 1000) / 10});
+        }
+        const ordered_json operations = parsed(3);
+        for (const auto& [operation, way] : operations.items()) {
+          ordered_json steps = ordered_json::array();
+          for (const ordered_json& step : way["steps"]) steps.push_back({step["unit"], step["ns"]});
+          to["breakdown"].push_back({operation, std::move(steps)});
+        }
+      });
+  return details;
+}
+
+constexpr std::string_view skeleton = R"(<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>{name}</title>
+<style>
+{style}</style>
+</head>
+<body>
+<main>
+<h1>{name}</h1>
+<p class="question">{question}</p>
+<p class="facts">hcasim {version}, {rows} of {points} points</p>
+<h2>Charts</h2>
+<div id="charts"></div>
+<p class="buttons"><button type="button" id="add">another chart</button></p>
+{pictures}<h2>Points</h2>
+<p class="facts">A column's head sorts. The number of a point opens it; two ticked points stand beside each other.</p>
+<div class="buttons"><button type="button" id="csv">CSV of all points</button> <span id="pages" class="pages"></span></div>
+<section id="compare" aria-live="polite"></section>
+<section id="detail" aria-live="polite"></section>
+<div class="scroll" tabindex="0"><table id="table"></table></div>
+{sections}<h2>Description</h2>
+<details><summary>every value that point 1 was run with; the axes say what the others differ in</summary><pre id="description"></pre></details>
+</main>
+)";
+
 }  // namespace
 
 std::string asset(const std::string& name) {
@@ -176,22 +243,21 @@ std::string report_page(result_file& results, result_file* other) {
   data["resources"] = resources.json();
   results.query("SELECT description FROM points WHERE description IS NOT NULL ORDER BY id LIMIT 1",
                 [&](const auto& row) { data["description"] = ordered_json::parse(row[0]); });
-  const std::string name = escaped(results.study_value("name"));
-  return fmt::format(
-             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta "
-             "charset=\"utf-8\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n"
-             "<h1>{}</h1>\n<p class=\"question\">{}</p>\n<p class=\"facts\">hcasim {}, {} of {} points</p>\n<div "
-             "id=\"controls\" "
-             "class=\"controls\"></div>\n<div id=\"chart\"></div>\n{}<h2>Points</h2>\n<div id=\"pages\" "
-             "class=\"pages\"></div>\n<div "
-             "class=\"scroll\"><table id=\"table\"></table></div>\n{}<h2>Description</h2>\n<details><summary>every value that "
-             "point 1 was run with; "
-             "the axes say what the others differ in</summary><pre id=\"description\"></pre></details>\n",
-             name, asset("report.css"), name, escaped(results.study_value("question")), escaped(results.study_value("version")),
-             rows, results.study_value("points"), pictures(results),
-             what_if_section(what_ifs_of(results)) + cold_caches(results)) +
-         R"(<script id="data" type="application/json">)" + in_script(data) + "</script>\n<script>\n" + asset("echarts.min.js") +
-         "\n</script>\n<script>\n" + asset("report.js") + "</script>\n</body>\n</html>\n";
+  data["file"] = results.study_value("file");
+  data["repeats"] = results.study_value("repeats");
+  data["details"] = details_of(results);
+  std::string page =
+      fmt::format(fmt::runtime(skeleton), fmt::arg("name", escaped(results.study_value("name"))),
+                  fmt::arg("style", asset("report.css")), fmt::arg("question", escaped(results.study_value("question"))),
+                  fmt::arg("version", escaped(results.study_value("version"))), fmt::arg("rows", rows),
+                  fmt::arg("points", results.study_value("points")), fmt::arg("pictures", pictures(results)),
+                  fmt::arg("sections", what_if_section(what_ifs_of(results)) + cold_caches(results)));
+  page += R"(<script id="data" type="application/json">)" + in_script(data) + "</script>\n<script>\n" +
+          asset("echarts.min.js") + "\n</script>\n";
+  for (const char* const part : {"results", "charts", "panels", "points", "desk"}) {
+    page += fmt::format("<script>\n{}</script>\n", asset(fmt::format("desk/{}.js", part)));
+  }
+  return page + "</body>\n</html>\n";
 }
 
 }  // namespace hcasim

@@ -1,6 +1,7 @@
-# The charting library of `hcasim report --html`, as npm publishes it; the page carries it, so it works without a network.
+# The charting library of `hcasim report --html`, as npm publishes it; the page carries it, so it works without a network. And axe-core,
+# for the page's test alone.
 set(charts ${CMAKE_BINARY_DIR}/report/node_modules/echarts/dist/echarts.min.js)
-if(NOT EXISTS ${charts})
+if(NOT EXISTS ${charts} OR NOT EXISTS ${CMAKE_BINARY_DIR}/report/node_modules/axe-core/axe.min.js)
   find_program(NPM npm)
   if(NPM)
     file(COPY ${CMAKE_SOURCE_DIR}/testbenches/program/report/package.json ${CMAKE_SOURCE_DIR}/testbenches/program/report/package-lock.json DESTINATION ${CMAKE_BINARY_DIR}/report)
