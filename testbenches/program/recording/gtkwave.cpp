@@ -49,12 +49,28 @@ constexpr std::string_view way_name = "one operation, from node0 to node1 and ba
 
 // Returns the signals that a WRITE from node0 to node1 moves, in its order; empty = one of the two nodes is not recorded.
 std::vector<const wave_signal*> way_of_an_operation(const std::vector<wave_signal>& signals) {
-  static constexpr std::string_view order[] = {
-      "node0.host.mmio",           "node0.hca.doorbell.bell",     "node0.hca.send_queue.valid", "node0.hca.requester.valid",
-      "node0.hca.key_check.key",   "node0.hca.key_check.verdict", "node0.hca.key_check.valid",  "node0.hca.page_walker.valid",
-      "node0.host.dma_read",       "node0.hca.port.egress_psn",   "node1.hca.port.ingress_psn", "node1.hca.responder.valid",
-      "node1.hca.key_check.key",   "node1.hca.key_check.verdict", "node1.hca.key_check.valid",  "node1.host.dma_write",
-      "node1.hca.port.egress_psn", "node0.hca.port.ingress_psn",  "node0.hca.completion.cqe",   "node0.host.dma_write"};
+  static constexpr std::string_view order[] = {"node0.host.mmio",
+                                               "node0.hca.doorbell.bell",
+                                               "node0.hca.send_queue.valid",
+                                               "node0.hca.requester.operation",
+                                               "node0.hca.requester.valid",
+                                               "node0.hca.key_check.key",
+                                               "node0.hca.key_check.verdict",
+                                               "node0.hca.key_check.valid",
+                                               "node0.hca.page_walker.valid",
+                                               "node0.host.dma_read",
+                                               "node0.hca.port.egress_psn",
+                                               "node1.hca.port.ingress_psn",
+                                               "node1.hca.responder.operation",
+                                               "node1.hca.responder.valid",
+                                               "node1.hca.key_check.key",
+                                               "node1.hca.key_check.verdict",
+                                               "node1.hca.key_check.valid",
+                                               "node1.host.dma_write",
+                                               "node1.hca.port.egress_psn",
+                                               "node0.hca.port.ingress_psn",
+                                               "node0.hca.completion.cqe",
+                                               "node0.host.dma_write"};
   std::vector<const wave_signal*> way;
   bool nodes[2] = {};
   for (const std::string_view name : order) {

@@ -12,7 +12,7 @@ namespace hcasim {
 
 struct operation_probes::signal {
   probe value;
-  probe_entry entry{"operation", 64, {}, &value};
+  probe_entry entry{name, 64, {}, &value};
   std::vector<std::function<std::unique_ptr<any_tap>(probe&)>> sources;
 };
 

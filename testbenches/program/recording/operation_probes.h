@@ -13,6 +13,8 @@ namespace hcasim {
 
 class operation_probes {
  public:
+  static constexpr const char* name = "operation";
+
   // Call when all units exist.
   operation_probes();
   ~operation_probes();

@@ -75,8 +75,7 @@ class wave_observer final : public run_observer {
     file_ = "waves." + format_;
     const wave_format format = format_ == "fst" ? wave_format::fst : wave_format::vcd;
     recorder_ = std::make_unique<wave_recorder>(
-        make_wave_writer(format, run.folder / file_, places::version, limit, {run.from, run.until}),
-        patterns_.empty() ? std::vector<std::string>{"*"} : patterns_);
+        make_wave_writer(format, run.folder / file_, places::version, limit, {run.from, run.until}), patterns_);
   }
 
   // The measured part is in view first.

@@ -29,6 +29,15 @@ std::string clean(std::string_view name) {
   return out;
 }
 
+// The number of the operation changes with nearly every request, at each unit: unasked, it is recorded where packets begin and
+// end.
+bool is_operation(const probe_entry& e) {
+  return e.name == operation_probes::name;
+}
+bool begins_or_ends_packets(std::string_view unit) {
+  return unit.ends_with(".requester") || unit.ends_with(".responder");
+}
+
 }  // namespace
 
 std::string ranged_name(const wave_signal& s) {
@@ -275,7 +284,7 @@ void wave_recorder::end_of_elaboration() {
     if (const probe_entry* const e = operations_->of(scope)) entries.push_back(e);
     for (const probe_entry* e : entries) {
       const std::string full = scope + "." + e->name;
-      bool wanted = false;
+      bool wanted = patterns_.empty() && (!is_operation(*e) || begins_or_ends_packets(scope));
       for (std::size_t p = 0; p < patterns_.size(); ++p) {
         if (wave_pattern_matches(patterns_[p], full)) wanted = used[p] = true;
       }

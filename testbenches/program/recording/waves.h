@@ -135,8 +135,9 @@ std::unique_ptr<wave_writer> make_wave_writer(wave_format format, const std::fil
                                               std::uint64_t limit, const wave_window& window);
 
 // Attaches the signals of the units, and for each unit the number of its latest operation. Chosen are those whose full name
-// `unit.signal` matches one of the patterns, once all units exist. A pattern without wildcards also matches a unit with all it
-// holds; the name of the top module may be left out.
+// `unit.signal` matches one of the patterns, once all units exist. No patterns: all signals of units, and the operation at
+// requester and responder. A pattern without wildcards also matches a unit with all it holds; the name of the top module may be
+// left out.
 class wave_recorder : public sc_core::sc_module {
  public:
   wave_recorder(std::unique_ptr<wave_writer> writer, std::vector<std::string> patterns);

@@ -30,7 +30,7 @@ double recorded_seconds(recording what, const std::filesystem::path& folder) {
     if (what == recording::vcd || what == recording::fst) {
       const wave_format format = what == recording::vcd ? wave_format::vcd : wave_format::fst;
       waves = std::make_unique<wave_recorder>(make_wave_writer(format, folder / "waves", "bench", 0, {}),
-                                              std::vector<std::string>{"*"});
+                                              std::vector<std::string>());
     }
     if (what == recording::spans) {
       span_window all;

@@ -35,7 +35,7 @@ const charts = (() => {
       : panel.series >= 0 ? someOf(axes[panel.series].labels.map((_, s) => ({name: named(axes[panel.series], s), m: panel.metric, s})), panel.all)
         : [{name: metrics[panel.metric].title, m: panel.metric, s: 0}];
     const unit = metrics[groups[0].m].unit, bars = panel.kind !== 'line';
-    const rows = [[x.title + (hasUnit(x.unit) ? ' [' + x.unit + ']' : '')]].concat(x.labels.map((l) => [l]));
+    const rows = [[numeric && hasUnit(x.unit) ? x.title + ' [' + x.unit + ']' : x.title]].concat(x.labels.map((l) => [l]));  // labels have their units
     option.series = [];
     const gaps = {barGap: '10%', barCategoryGap: '20%'}, beside = panel.kind === 'bar' ? sets.length * groups.length : 0;
     sets.forEach((set, k) => groups.forEach(({name, m, s}, g) => {
