@@ -4,13 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <iostream>
 
 #include <fmt/format.h>
 
 #include "testbenches/program/description/quantity.h"
-#include "testbenches/program/results/measurement.h"
+#include "testbenches/program/results/durations.h"
 #include "testbenches/program/results/report.h"
 #include "tlm/base/delegate.h"
 
@@ -23,11 +22,6 @@ constexpr std::uint64_t events_between_looks = 1 << 14;
 std::size_t columns() {
   winsize size{};
   return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
-}
-
-std::string minutes(double seconds) {
-  const auto s = static_cast<std::uint64_t>(std::ceil(seconds));
-  return s >= 3600 ? fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60) : fmt::format("{}:{:02}", s / 60, s % 60);
 }
 
 // Returns a time with four digits; the rest would run past the end of a line.
@@ -74,7 +68,7 @@ std::string run_watch::text(double seconds, std::uint64_t operations) const {
   }
   if (const double share = share_ ? share_() : 0; share > 0.01) {
     const double passed = std::chrono::duration<double>(clock::now() - begin_).count();
-    line += fmt::format(", {:.0f} %, {} left", 100 * share, minutes(passed * (1 - share) / share));
+    line += fmt::format(", {:.0f} %, {} left", 100 * share, duration_text(passed * (1 - share) / share));
   }
   return step_.empty() ? line : line + "; " + step_;
 }

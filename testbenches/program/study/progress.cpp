@@ -2,21 +2,14 @@
 
 #include <unistd.h>
 
-#include <cmath>
 #include <iostream>
 #include <string>
 
 #include <fmt/format.h>
 
+#include "testbenches/program/results/durations.h"
+
 namespace hcasim {
-namespace {
-
-std::string duration_text(double seconds) {
-  const auto s = static_cast<std::uint64_t>(std::ceil(seconds));
-  return s >= 3600 ? fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60) : fmt::format("{}:{:02}", s / 60, s % 60);
-}
-
-}  // namespace
 
 progress_bar::progress_bar(std::uint64_t points) : terminal_(::isatty(STDERR_FILENO) == 1), points_(points) {}
 

@@ -27,8 +27,7 @@ figures stream(kit::stream_options o, const char* vcd = nullptr, const system_co
   const auto begin = clock_type::now();
   hcasim::system s("system", config);
   std::unique_ptr<wave_recorder> recorder;
-  if (vcd)
-    recorder = std::make_unique<wave_recorder>(std::make_unique<vcd_writer>(vcd, "bench"), std::vector<std::string>());
+  if (vcd) recorder = std::make_unique<wave_recorder>(std::make_unique<vcd_writer>(vcd, "bench"), std::vector<std::string>());
   std::vector<std::pair<clock_type::time_point, std::uint64_t>> marks;
   const auto mark = [&marks] { marks.emplace_back(clock_type::now(), event_queue::instance().hand_overs()); };
   o.parts = {[mark](const std::string&) { mark(); }, mark};
