@@ -53,7 +53,7 @@ class node : public sc_core::sc_module {
   static constexpr std::uint16_t device_requester(std::size_t i) { return static_cast<std::uint16_t>(HCA_REQUESTER + 1 + i); }
   // Returns the ID on PCIe of the `i`-th adapter of a host.
   static constexpr std::uint16_t adapter_requester(unsigned i) {
-    return static_cast<std::uint16_t>(i == 0 ? HCA_REQUESTER : HCA_REQUESTER + 2 + i);
+    return static_cast<std::uint16_t>(HCA_REQUESTER + (i == 0 ? 0U : 2 + i));
   }
   static constexpr std::uint64_t iommu_base = 0xffff'b000'0000'0000;
 
