@@ -22,7 +22,7 @@ struct operation_probes::any_tap {
 
 template <class P>
 struct operation_probes::tap final : chained_observer<P>, any_tap {
-  tap(initiator_socket<P>& socket, probe& to) : chained_observer<P>(socket), to(to) {}
+  tap(initiator_socket<P>& socket, probe& shown) : chained_observer<P>(socket), to(shown) {}
 
   void forward(const P& p, tlm::tlm_phase phase, ps t) override {
     if (phase == tlm::BEGIN_REQ && p.operation != 0) to.set(p.operation, t);

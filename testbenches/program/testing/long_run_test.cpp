@@ -32,7 +32,9 @@ class long_run : public test_in_own_folder {
   // Starts the program; `terminal`: it has one.
   void start(const std::string& arguments, bool terminal, const char* term = "xterm") {
     int pipe_ends[2] = {-1, -1};
-    if (!terminal) ASSERT_EQ(::pipe(pipe_ends), 0);
+    if (!terminal) {
+      ASSERT_EQ(::pipe(pipe_ends), 0);
+    }
     child_ = terminal ? ::forkpty(&output_, nullptr, nullptr, nullptr) : ::fork();
     ASSERT_GE(child_, 0);
     if (child_ == 0) {
