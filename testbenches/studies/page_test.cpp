@@ -115,6 +115,11 @@ TEST_F(page, is_served_while_points_arrive) {
   EXPECT_NE(got.find("<div id=\"charts\">"), std::string::npos);
 }
 
+TEST_F(page, is_served_for_a_sound_study_alone) {
+  EXPECT_EQ(hcasim("sweep nowhere.yaml -o out --watch").text.find("http"), std::string::npos);
+  EXPECT_EQ(hcasim("sweep s.yaml -o out --watch --dry-run").status, 2) << "nothing arrives";
+}
+
 TEST_F(page, says_why_a_point_failed) {
   std::ofstream("f.yaml") << "base: {testbench: ping}\naxes: {loss: {knob: link.loss, values: [0, 0.999]}}\n"
                              "metrics: {write: {figure: WRITE, unit: ns}}\n";

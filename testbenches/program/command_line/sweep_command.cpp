@@ -56,9 +56,12 @@ struct sweep_arguments {
         ->type_name("N")
         ->check(CLI::Range(1U, 1'000'000U));
     sweep.add_option("--slurm-task", slurm_task)->group("");
-    sweep.add_flag("--watch", watch, "Serve the report on the loopback while points arrive; the address is printed");
+    CLI::Option* const live =
+        sweep.add_flag("--watch", watch, "Serve the report on the loopback while points arrive; the address is printed");
     sweep.add_flag("--many", options.many, "Allow more than 100000 points");
-    sweep.add_flag("--dry-run", options.dry_run, "Check the study, say how many points it has, run nothing");
+    CLI::Option* const dry =
+        sweep.add_flag("--dry-run", options.dry_run, "Check the study, say how many points it has, run nothing");
+    live->excludes(dry);
     sweep.add_flag("--json", options.json, "Print the summary as JSON");
     sweep.footer(
         "Every point is a process of its own; one that fails, crashes or hangs is reported and does not stop the others.\n"
@@ -94,11 +97,13 @@ class sweep_command final : public command {
 
   void declare(CLI::App& options) override { arguments_.declare(options); }
   int run(const context& c) override {
-    const sweep_options options = arguments_.finish();
+    sweep_options options = arguments_.finish();
     std::optional<live_page> page;
-    if (arguments_.watch && !options.dry_run && !options.folder.empty()) {
-      page.emplace(options.folder);
-      std::cerr << "the report, as points arrive: " << page->address() << std::endl;
+    if (arguments_.watch) {
+      options.before_points = [&page, &options] {
+        page.emplace(options.folder);
+        std::cerr << "the report, as points arrive: " << page->address() << std::endl;
+      };
     }
     return run_sweep(options, c.machine);
   }

@@ -395,6 +395,7 @@ int run_sweep(const sweep_options& o, platform_factory machine) {
   if (s.goal()) check_goal(o, s);
   if (o.folder.empty()) throw input_error("where to? add -o DIR, a folder for the results");
   if (o.slurm) slurm_client::require();
+  if (o.before_points) o.before_points();
   const interrupt_watch watch;
   const bool there = prepare_folder(o);
   const folder_lock lock(o.folder);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,7 +26,8 @@ struct sweep_options {
   std::optional<ps> time_limit;  // for one point, wall-clock time
   bool slurm = false;            // instead of processes on this machine
   slurm_options job;
-  std::filesystem::path slurm_task;  // for a task of a Slurm job: the folder shared with the sweep
+  std::filesystem::path slurm_task;     // for a task of a Slurm job: the folder shared with the sweep
+  std::function<void()> before_points;  // called when the study is known to be sound, before there are threads
 };
 
 // Status 0: every point passed; 1: some did not; 128 + signal: interrupted. Throws input_error (status 2).
