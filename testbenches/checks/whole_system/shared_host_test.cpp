@@ -116,6 +116,8 @@ struct refusal {
   const char* name;
   system_config config;
   const char* text;
+
+  friend std::ostream& operator<<(std::ostream& to, const refusal& r) { return to << r.name; }
 };
 
 system_config changed(std::initializer_list<const char*> beside, void (*change)(system_config&)) {
