@@ -78,12 +78,13 @@ function(hca_list_headers folder macro)
 endfunction()
 
 # hca_test(NAME SOURCES... [LINK ...] [LABELS ...] [TIMEOUT seconds] [COST seconds]): a GoogleTest program; every test runs in a
-# process of its own. COST: about what its longest take; the longest begin first, so that none runs alone at the end.
+# process of its own. COST: about what its longest take; the longest begin first, so that none runs alone at the end. TIMED: a filter of
+# tests that measure a time of the host; they run alone.
 function(hca_test name)
   if(NOT HCASIM_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "TIMEOUT;COST" "LINK;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;COST;TIMED" "LINK;LABELS" ${ARGN})
   if(NOT HCASIM_UNIT_TESTS AND ARG_LABELS MATCHES "^(unit|firmware)$")
     return()
   endif()
@@ -98,7 +99,12 @@ function(hca_test name)
   hca_in_groups(${name})
   hca_compile_quickly(${name})
   hca_begin_with(${name} begin_test)
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} COST ${ARG_COST})
+  set(properties LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} COST ${ARG_COST})
+  if(ARG_TIMED)
+    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_FILTER ${ARG_TIMED} TEST_LIST ${name}_timed PROPERTIES ${properties} RUN_SERIAL ON)
+    set(ARG_TIMED TEST_FILTER -${ARG_TIMED})
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST ${ARG_TIMED} PROPERTIES ${properties})
   # `ninja tests_unit` builds what `ctest -L unit` runs.
   foreach(label IN LISTS ARG_LABELS)
     if(NOT TARGET tests_${label})

@@ -43,7 +43,7 @@ const charts = (() => {
       const readings = x.labels.map((_, i) => results.reading(set, placeIn(panel, i, s), m));
       const colour = option.color[g % option.color.length];
       const place = (i) => numeric ? x.numbers[i] : i;
-      option.series.push({name: full, type: bars ? 'bar' : 'line', stack: panel.kind === 'stacked' ? 'set' + k : undefined, ...(bars ? gaps : {}), symbolSize: 7,
+      option.series.push({name: full, type: bars ? 'bar' : 'line', stack: panel.kind === 'stacked' ? 'set' + k : undefined, ...(bars ? {...gaps, large: true} : {}), symbolSize: 7,
         showSymbol: x.labels.length * groups.length <= 2000, itemStyle: {color: colour, opacity: k ? 0.6 : 1}, lineStyle: {type: k ? 'dashed' : 'solid'},
         data: readings.map((r, i) => numeric ? [place(i), r.value] : r.value)});
       rows[0].push(full);

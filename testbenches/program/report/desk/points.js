@@ -2,7 +2,7 @@
 'use strict';
 const points = (() => {
   const {axes, metrics, data, sets, shown, withUnit} = results;
-  const pageSize = 200, status = axes.length + metrics.length;
+  const pageSize = 100, status = axes.length + metrics.length;
   const columns = axes.map((a) => a.title).concat(metrics.map(withUnit), ['status', 'busiest resource', 'busy %'],
     data.other ? metrics.map((m) => withUnit(m) + ' (' + data.other.name + ')') : []);
   const order = Array.from({length: results.rows}, (_, i) => i);
