@@ -1,6 +1,7 @@
 #include "testbenches/kit/timeline.h"
 
 #include <algorithm>
+#include <array>
 #include <deque>
 
 namespace hcasim::kit {
@@ -35,31 +36,39 @@ bool enters(const dma_request& d) {
   return d.op != dma_op::write || d.source == dma_source::completion;
 }
 
+// Returns the name of the place that a request enters. Transfers have a name for each kind of data.
+template <class P>
+std::string place(const std::string& node_or_unit, const P&) {
+  return node_or_unit;
+}
+std::string place(const std::string& node, const dma_request& d) {
+  constexpr std::array<const char*, dma_sources> data{"payload", "WQE",     "receive WQE",     "context",  "page table",
+                                                      "CQE",     "command", "doorbell record", "interrupt"};
+  return node + "DMA of " + data[static_cast<std::size_t>(d.source)];
+}
+
 template <class P>
 class boundary final : public socket_observer<P> {
  public:
   boundary(timeline& to, initiator_socket<P>& socket, std::string from, std::string into, std::string after)
-      : to_(to), from_(std::move(from)), into_(std::move(into)), after_(std::move(after)), what_(from_ + " -> " + into_) {
+      : to_(to), from_(std::move(from)), into_(std::move(into)), after_(std::move(after)) {
     socket.observe(this);
   }
   void forward(const P& p, tlm::tlm_phase phase, ps t) override {
-    if (to_.recording() && phase == tlm::BEGIN_REQ && enters(p)) to_.mark(t, into_, what_);
+    if (to_.recording() && phase == tlm::BEGIN_REQ && enters(p)) to_.mark(t, place(into_, p), from_ + " -> " + place(into_, p));
   }
   void forward_done(const P& p, tlm::tlm_phase phase, tlm::tlm_sync_enum status, ps t) override {
-    if (to_.recording() && phase == tlm::BEGIN_REQ && status == tlm::TLM_COMPLETED && returns(p)) to_.mark(t, after_, back());
+    if (phase == tlm::BEGIN_REQ && status == tlm::TLM_COMPLETED) backward(p, phase, t);
   }
   void backward(const P& p, tlm::tlm_phase, ps t) override {
-    if (to_.recording() && returns(p)) to_.mark(t, after_, back());
+    if (to_.recording() && returns(p)) to_.mark(t, after_, from_ + " <- " + place(into_, p));
   }
 
  private:
-  [[nodiscard]] std::string back() const { return from_ + " <- " + into_; }
-
   timeline& to_;
   std::string from_;
   std::string into_;
   std::string after_;  // active once the answer is there
-  std::string what_;
 };
 
 }  // namespace
@@ -77,35 +86,34 @@ timeline::timeline(hcasim::system& s) : listeners_(std::make_unique<listeners>()
   for (std::size_t i = 0; i < s.nodes(); ++i) {
     hca& h = s.at(i).hca;
     const std::string n = "node" + std::to_string(i) + " ";
-    const std::string memory = n + "DMA, PCIe, memory";
     const auto on = [&](auto& socket, const char* from, const std::string& into) {
       listeners_->on(*this, socket, n + from, into, n + from);
     };
     on(h.doorbell.send, "doorbell", n + "send_queue");
     on(h.send_queue.qpc, "send_queue", n + "qpc_cache");
     on(h.send_queue.walker, "send_queue", n + "page_walker");
-    on(h.send_queue.dma, "send_queue", memory);
+    on(h.send_queue.dma, "send_queue", n);
     on(h.send_queue.work, "send_queue", n + "requester");
     on(h.requester.qpc, "requester", n + "qpc_cache");
     on(h.requester.keys, "requester", n + "key_check");
     on(h.requester.walker, "requester", n + "page_walker");
-    on(h.requester.dma, "requester", memory);
+    on(h.requester.dma, "requester", n);
     on(h.requester.egress, "requester", n + "port");
     on(h.requester.reports, "requester", n + "completion");
     on(h.responder.qpc, "responder", n + "qpc_cache");
     on(h.responder.keys, "responder", n + "key_check");
     on(h.responder.walker, "responder", n + "page_walker");
-    on(h.responder.dma, "responder", memory);
+    on(h.responder.dma, "responder", n);
     on(h.responder.egress, "responder", n + "port");
     on(h.key_check.mrc, "key_check", n + "mrc_cache");
-    on(h.qpc_cache.dma, "qpc_cache", memory);
-    on(h.mrc_cache.dma, "mrc_cache", memory);
-    on(h.cqc_cache.dma, "cqc_cache", memory);
-    on(h.page_walker.dma, "page_walker", memory);
+    on(h.qpc_cache.dma, "qpc_cache", n);
+    on(h.mrc_cache.dma, "mrc_cache", n);
+    on(h.cqc_cache.dma, "cqc_cache", n);
+    on(h.page_walker.dma, "page_walker", n);
     if (i == 0) {  // receives complete beside the path of the operation
       on(h.completion.cqc, "completion", n + "cqc_cache");
       on(h.completion.walker, "completion", n + "page_walker");
-      listeners_->on(*this, h.completion.dma, n + "completion", memory, n + "host software");
+      listeners_->on(*this, h.completion.dma, n + "completion", n, n + "host software");
     }
     on(h.port.link_out, "port", "link");
     on(h.port.requester, "port", n + "requester");

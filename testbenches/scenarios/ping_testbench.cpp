@@ -46,7 +46,7 @@ class ping final : public testbench {
  private:
   static std::string_view kind_of(std::string_view unit) {
     if (unit.ends_with("host software")) return "software";
-    if (unit.ends_with("DMA, PCIe, memory")) return "memory (DMA, PCIe, host)";
+    if (unit.find("DMA of ") != std::string_view::npos) return "memory (DMA, PCIe, host)";
     if (unit.ends_with("PCIe, doorbell")) return "PCIe and doorbell";
     return unit == "link" || unit == "fabric" ? "wire" : "service and queueing";
   }
