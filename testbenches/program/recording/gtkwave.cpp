@@ -24,8 +24,12 @@ constexpr unsigned group_end_closed = 0x1401200;
 
 enum class colour { normal = 0, red, orange, yellow, green, blue, indigo, violet };
 
+bool named(const wave_signal& s) {
+  return !s.labels.empty() || !s.names.empty();
+}
+
 colour colour_of(const wave_signal& s) {
-  if (!s.labels.empty()) return colour::violet;
+  if (named(s)) return colour::violet;
   if (s.width == 1) return colour::green;
   return s.width >= 32 ? colour::orange : colour::yellow;
 }
@@ -35,13 +39,14 @@ bool first_look(std::string_view scope) {
          (scope.ends_with("key_check") || scope.ends_with("page_walker") || scope.ends_with("mrc_cache"));
 }
 
-// Returns GTKWave's text for value `i` in hexadecimal, and the label instead of it.
+// Returns one line for each named value: its hexadecimal digits as GTKWave prints them, and the name to show.
 std::string filter_text(const wave_signal& s) {
   std::string out;
   const unsigned digits = (s.width + 3) / 4;
   for (std::size_t i = 0; i < s.labels.size(); ++i) {
     out += fmt::format("{:0{}x} {}\n", i, digits, s.labels[i]);
   }
+  for (const auto& [value, name] : s.names) out += fmt::format("{:0{}x} {}\n", value, digits, name);
   return out;
 }
 
@@ -100,7 +105,7 @@ class signal_texts {
   std::string of(const wave_signal& s, const std::string& alias = {}) {
     unsigned flags = s.width == 1 ? binary : s.width <= 16 ? decimal_radix : hex;
     std::string filter;
-    if (!s.labels.empty()) {
+    if (named(s)) {
       flags = hex | file_filter;
       filter = fmt::format("^1 {}/{}\n", final_folder_.string(), table_of(s));
     }

@@ -4,9 +4,12 @@
 #include <set>
 #include <type_traits>
 
+#include <fmt/format.h>
+
 #include "testbenches/program/recording/listen.h"
 #include "testbenches/program/recording/span_words.h"
 #include "testbenches/program/results/hierarchy.h"
+#include "tlm/operation.h"
 
 namespace hcasim {
 
@@ -30,6 +33,21 @@ struct operation_probes::tap final : chained_observer<P>, any_tap {
   }
 
   probe& to;
+};
+
+struct operation_probes::name_tap final : chained_observer<work_request>, any_tap {
+  name_tap(initiator_socket<work_request>& socket, std::deque<started>& begun)
+      : chained_observer<work_request>(socket), to(begun) {}
+
+  void forward(const work_request& w, tlm::tlm_phase phase, ps t) override {
+    if (phase == tlm::BEGIN_REQ && w.operation != 0) {
+      to.push_back({w.operation, w.qpn, span_words<work_request>::kind(w)});
+      if (to.size() > most_names) to.pop_front();
+    }
+    chained_observer<work_request>::forward(w, phase, t);
+  }
+
+  std::deque<started>& to;
 };
 
 template <class P>
@@ -71,6 +89,19 @@ void operation_probes::listen() {
     if (!s->value.watched()) continue;
     for (const auto& source : s->sources) taps_.push_back(source(s->value));
   }
+  if (taps_.empty()) return;
+  for (initiator_socket<work_request>* s : sockets_of<work_request>())
+    taps_.push_back(std::make_unique<name_tap>(*s, started_));
+}
+
+std::vector<std::pair<std::uint64_t, std::string>> operation_probes::names() const {
+  std::vector<std::pair<std::uint64_t, std::string>> out;
+  out.reserve(started_.size());
+  for (const started& s : started_) {
+    out.emplace_back(s.operation, fmt::format("{}.{} {} of QP {}", operation_queue(s.operation), operation_place(s.operation),
+                                              span_words<work_request>::name(s.kind), s.qpn));
+  }
+  return out;
 }
 
 }  // namespace hcasim

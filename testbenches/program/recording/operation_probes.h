@@ -2,9 +2,12 @@
 // between the units; the machine has no such signal.
 #pragma once
 
+#include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tlm/base/probe.h"
@@ -25,18 +28,28 @@ class operation_probes {
   [[nodiscard]] const probe_entry* of(const std::string& unit) const;
   // Monitors the sockets of the units whose signals are watched.
   void listen();
+  // Returns the numbers of the latest operations with a name each, "6.21 WRITE of QP 33": 6.21 is its name in `hcasim show`.
+  [[nodiscard]] std::vector<std::pair<std::uint64_t, std::string>> names() const;
 
  private:
+  static constexpr std::size_t most_names = 1 << 16;
+  struct started {
+    std::uint64_t operation;
+    std::uint32_t qpn;
+    unsigned kind;
+  };
   struct signal;
   struct any_tap;
   template <class P>
   struct tap;
+  struct name_tap;
 
   template <class P>
   void find();
 
   std::map<std::string, std::unique_ptr<signal>> signals_;
   std::vector<std::unique_ptr<any_tap>> taps_;
+  std::deque<started> started_;
 };
 
 }  // namespace hcasim

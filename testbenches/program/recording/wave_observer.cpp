@@ -92,7 +92,7 @@ class wave_observer final : public run_observer {
     if (!drawn()) return;
     wave_writer& w = recorder_->writer();
     w.finish(end);
-    write_gtkwave(run_.folder, run_.final_folder, file_, w.signals(), first_view(w, run_, end));
+    write_gtkwave(run_.folder, run_.final_folder, file_, recorder_->named_signals(), first_view(w, run_, end));
   }
 
   [[nodiscard]] std::string warning() const override {

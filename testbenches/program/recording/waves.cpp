@@ -31,8 +31,8 @@ std::string clean(std::string_view name) {
 
 // The number of the operation changes with nearly every request, at each unit: unasked, it is recorded where packets begin and
 // end.
-bool is_operation(const probe_entry& e) {
-  return e.name == operation_probes::name;
+bool is_operation(std::string_view name) {
+  return name == operation_probes::name;
 }
 bool begins_or_ends_packets(std::string_view unit) {
   return unit.ends_with(".requester") || unit.ends_with(".responder");
@@ -284,7 +284,7 @@ void wave_recorder::end_of_elaboration() {
     if (const probe_entry* const e = operations_->of(scope)) entries.push_back(e);
     for (const probe_entry* e : entries) {
       const std::string full = scope + "." + e->name;
-      bool wanted = patterns_.empty() && (!is_operation(*e) || begins_or_ends_packets(scope));
+      bool wanted = patterns_.empty() && (!is_operation(e->name) || begins_or_ends_packets(scope));
       for (std::size_t p = 0; p < patterns_.size(); ++p) {
         if (wave_pattern_matches(patterns_[p], full)) wanted = used[p] = true;
       }
@@ -298,6 +298,15 @@ void wave_recorder::end_of_elaboration() {
         fmt::format("--trace {}: no signal has such a name; {}", patterns_[p], suggestion(patterns_[p], unit_names, "units")));
   }
   writer_->write_header();
+}
+
+std::vector<wave_signal> wave_recorder::named_signals() const {
+  std::vector<wave_signal> out = writer_->signals();
+  const auto names = operations_ ? operations_->names() : std::vector<std::pair<std::uint64_t, std::string>>();
+  for (wave_signal& s : out) {
+    if (is_operation(s.name)) s.names = names;
+  }
+  return out;
 }
 
 }  // namespace hcasim

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "testbenches/program/recording/batch_thread.h"
@@ -26,6 +27,7 @@ struct wave_signal {
   std::string name;   // cleaned for VCD
   unsigned width;
   std::vector<std::string> labels;
+  std::vector<std::pair<std::uint64_t, std::string>> names{};  // of single values, instead of labels
   std::string range{};  // range in a file read: "[7:4]"; empty = [width - 1:0], none for one bit
   bool event = false;   // a moment without a value: each change is a trigger
 };
@@ -144,6 +146,8 @@ class wave_recorder : public sc_core::sc_module {
   ~wave_recorder() override;
 
   [[nodiscard]] wave_writer& writer() { return *writer_; }
+  // Returns the recorded signals; those of operations name the operations of the run.
+  [[nodiscard]] std::vector<wave_signal> named_signals() const;
 
  private:
   // Throws input_error when a pattern matches nothing.
