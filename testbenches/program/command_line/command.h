@@ -53,6 +53,7 @@ void add_validate_command(command_list& to);       // validate
 void add_fit_command(command_list& to);            // fit
 void add_show_command(command_list& to);           // show
 void add_result_commands(command_list& to);        // report, diff, trace
+void add_results_command(command_list& to);        // results
 void add_new_unit_command(command_list& to);       // new-unit
 void add_new_testbench_command(command_list& to);  // new-testbench
 void add_mutate_command(command_list& to);         // mutate

@@ -10,6 +10,7 @@ command_list all_commands() {
   add_validate_command(all);
   add_fit_command(all);
   add_show_command(all);
+  add_results_command(all);
   add_result_commands(all);
   add_new_unit_command(all);
   add_new_testbench_command(all);

@@ -59,8 +59,9 @@ struct sweep_arguments {
     CLI::Option* const live =
         sweep.add_flag("--watch", watch, "Serve the report on the loopback while points arrive; the address is printed");
     sweep.add_flag("--many", options.many, "Allow more than 100000 points");
-    CLI::Option* const dry =
-        sweep.add_flag("--dry-run", options.dry_run, "Check the study, say how many points it has, run nothing");
+    CLI::Option* const dry = sweep.add_flag(
+        "--dry-run", options.dry_run,
+        "Check the study, run one point and keep nothing; say how many points there are, and about how long all take");
     live->excludes(dry);
     sweep.add_flag("--json", options.json, "Print the summary as JSON");
     sweep.footer(

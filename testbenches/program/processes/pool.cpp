@@ -151,6 +151,7 @@ void process_pool::finish(std::size_t index) {
   o.timed_out = c.timed_out;
   o.seconds = std::chrono::duration<double>(clock::now() - c.begin).count();
   o.cpu_seconds = in_seconds(used.ru_utime) + in_seconds(used.ru_stime);
+  o.peak_bytes = static_cast<std::uint64_t>(used.ru_maxrss) * 1024;
   o.output = tail(s.output, output_shown);
   if (WIFEXITED(o.status) && WEXITSTATUS(o.status) == 0) o.message = tail(s.message, SIZE_MAX);
   done(std::move(o));

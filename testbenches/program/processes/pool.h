@@ -20,7 +20,8 @@ struct piece_outcome {
   int status = 0;       // from waitpid
   bool timed_out = false;
   double seconds = 0;
-  double cpu_seconds = 0;  // CPU time of its process, from beginning to end
+  double cpu_seconds = 0;        // CPU time of its process, from beginning to end
+  std::uint64_t peak_bytes = 0;  // the most that its process held in memory
 };
 
 class process_pool {

@@ -51,6 +51,7 @@ TEST(process_pool, every_piece_ends_with_its_message_and_its_time) {
     EXPECT_EQ(o.output, "");
     EXPECT_GT(o.cpu_seconds, 0);
     EXPECT_LE(o.cpu_seconds, o.seconds + 0.1);
+    EXPECT_GT(o.peak_bytes, 1U << 20);
   }
 }
 

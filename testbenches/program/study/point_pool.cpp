@@ -102,7 +102,7 @@ bool point_pool::run() {
       fs::remove_all(scratch(folder_, o.id), left);
       r = lost_point(study_, o.id, o.timed_out ? "timeout" : "crashed", why(o));
     }
-    done(std::move(r), o.cpu_seconds);
+    done(std::move(r), {o.seconds, o.cpu_seconds, o.peak_bytes});
   };
   const bool all = pool.run();
   for (const std::uint64_t id : std::exchange(spares_, {})) fs::remove_all(scratch(folder_, id), left);

@@ -2,6 +2,7 @@
 // come to its end gets a record with the reason.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -12,6 +13,13 @@
 #include "tlm/base/units.h"
 
 namespace hcasim {
+
+// Resources of this machine that a point used.
+struct point_cost {
+  double seconds = 0;
+  double cpu_seconds = 0;
+  std::uint64_t peak_bytes = 0;
+};
 
 class point_pool {
  public:
@@ -26,8 +34,8 @@ class point_pool {
 
   std::function<std::optional<std::uint64_t>()> next;
   std::function<bool(const std::string&)> knows_catalogue;  // called in the child
-  // Called in the order of the ends, with the CPU time of each one's process in seconds; the record is not encoded yet.
-  std::function<void(point_record, double)> done;
+  // Called in the order of the ends; the record is not encoded yet.
+  std::function<void(point_record, const point_cost&)> done;
   std::function<void()> idle;
 
   // Runs the points; false = stopped, and no point runs any more.

@@ -217,7 +217,7 @@ int run_slurm_task(const study& s, platform_factory machine, const fs::path& pat
     return std::nullopt;
   };
   pool.knows_catalogue = [&](const std::string& hash) { return folder.knows_catalogue(hash); };
-  pool.done = [&](point_record r, double) { folder.put(r); };
+  pool.done = [&](point_record r, const point_cost&) { folder.put(r); };
   return pool.run() ? run_passed : interrupt_watch::exit_status();
 }
 

@@ -13,6 +13,7 @@
 #include "testbenches/program/description/errors.h"
 #include "testbenches/program/description/system_errors.h"
 #include "testbenches/program/execution/interrupt.h"
+#include "testbenches/program/results/durations.h"
 #include "testbenches/program/results/report.h"
 #include "testbenches/program/study/goal.h"
 #include "testbenches/program/study/point_pool.h"
@@ -20,6 +21,7 @@
 #include "testbenches/program/study/repetition.h"
 #include "testbenches/program/study/results.h"
 #include "testbenches/program/study/selection.h"
+#include "testbenches/program/study/trial.h"
 
 namespace hcasim {
 namespace {
@@ -109,6 +111,10 @@ struct totals {
   double run_seconds = 0;  // sum over all points: CPU time of their processes; with Slurm, wall-clock time
 };
 
+unsigned at_once(const sweep_options& o) {
+  return o.jobs ? o.jobs : std::max(1U, std::thread::hardware_concurrency());
+}
+
 class sweep {
  public:
   sweep(const sweep_options& o, const study& s, const point_selection& wanted, result_file& results, platform_factory machine)
@@ -136,15 +142,14 @@ class sweep {
 
  private:
   bool here(const interrupt_watch& watch) {
-    const unsigned jobs = o_.jobs ? o_.jobs : std::max(1U, std::thread::hardware_concurrency());
-    point_pool pool(study_, machine_, o_.folder, {.jobs = jobs, .time_limit = o_.time_limit, .stop_fd = watch.fd()});
+    point_pool pool(study_, machine_, o_.folder, {.jobs = at_once(o_), .time_limit = o_.time_limit, .stop_fd = watch.fd()});
     alone_ = finished_.empty();
     pool.next = [this]() -> std::optional<std::uint64_t> {
       if (alone_ && std::exchange(begun_, true)) return std::nullopt;
       return goal_ ? next_of_round() : next_point();
     };
     pool.knows_catalogue = [this](const std::string& hash) { return results_.knows_catalogue(hash); };
-    pool.done = [this](const point_record& r, double seconds) { take(r, seconds); };
+    pool.done = [this](const point_record& r, const point_cost& cost) { take(r, cost.cpu_seconds); };
     pool.idle = [this] { progress_.show(); };
     return goal_ ? seek(pool) : run_pool(pool);
   }
@@ -289,25 +294,63 @@ void check_goal(const sweep_options& o, const study& s) {
   }
 }
 
-// Prints the points of the study without running any.
-void print_plan(const sweep_options& o, const study& s, const point_selection& wanted) {
-  if (o.json) {
-    ordered_json axes = ordered_json::object();
-    for (const study_axis& a : s.axes()) {
-      for (const axis_value& v : a.values) axes[a.name].push_back(v.label);
-    }
-    std::cout << dump({{"study", s.name()}, {"points", wanted.points()}, {"axes", axes}});
-    return;
+// Returns the points that will run; with a goal, the most of them.
+std::uint64_t points_to_run(const study& s, const point_selection& wanted) {
+  if (!s.goal()) return wanted.points();
+  goal_seeker seeker(s);
+  seeker.keep_only([&](std::uint64_t id) { return wanted.holds(id); });
+  return seeker.most();
+}
+
+double mebibytes(std::uint64_t bytes) {
+  return static_cast<double>(bytes) / (1 << 20);
+}
+
+void print_plan_json(const sweep_options& o, const study& s, const point_selection& wanted, const point_trial& t) {
+  ordered_json axes = ordered_json::object();
+  for (const study_axis& a : s.axes()) {
+    for (const axis_value& v : a.values) axes[a.name].push_back(v.label);
   }
+  const study_cost all = cost_of(t, points_to_run(s, wanted), at_once(o));
+  std::cout << dump({{"study", s.name()},
+                     {"points", wanted.points()},
+                     {"axes", axes},
+                     {"trial",
+                      {{"point", t.id},
+                       {"status", t.status},
+                       {"failures", t.failures},
+                       {"seconds", t.cost.seconds},
+                       {"MiB", mebibytes(t.cost.peak_bytes)}}},
+                     {"estimate", {{"at_once", at_once(o)}, {"seconds", all.seconds}, {"MiB", mebibytes(all.peak_bytes)}}}});
+}
+
+// Prints the points of the study, and what they will cost if each takes as much as the one of the trial.
+void print_plan(const sweep_options& o, const study& s, const point_selection& wanted, const point_trial& t) {
   for (const study_axis& a : s.axes())
     std::cout << fmt::format("{}: {} values, {} to {}\n", a.name, a.values.size(), a.values.front().label,
                              a.values.back().label);
   std::cout << fmt::format("{} points\n", wanted.points());
-  if (!s.goal()) return;
-  goal_seeker seeker(s);
-  seeker.keep_only([&](std::uint64_t id) { return wanted.holds(id); });
-  std::cout << fmt::format("at most {} of them run: the goal is sought along {}\n", seeker.most(),
-                           s.axes()[s.goal()->axis].name);
+  const std::uint64_t points = points_to_run(s, wanted);
+  if (s.goal())
+    std::cout << fmt::format("at most {} of them run: the goal is sought along {}\n", points, s.axes()[s.goal()->axis].name);
+  if (t.status != "passed") {
+    std::cout << fmt::format("point {} {}: it would not pass\n", t.id, t.status);
+    for (const auto& f : t.failures) std::cout << "  " << f.get<std::string>() << "\n";
+  }
+  const study_cost all = cost_of(t, points, at_once(o));
+  std::cout << fmt::format("point {} took {:.2f} s and {:.0f} MiB; like it, all take {}, {} at once with {:.0f} MiB\n", t.id,
+                           t.cost.seconds, mebibytes(t.cost.peak_bytes), duration_text(all.seconds),
+                           std::min<std::uint64_t>(points, at_once(o)), mebibytes(all.peak_bytes));
+}
+
+int plan(const sweep_options& o, const study& s, const point_selection& wanted, platform_factory machine) {
+  const std::optional<point_trial> t = try_point(s, wanted.point(0), machine, o.time_limit);
+  if (!t) return interrupt_watch::exit_status();
+  if (o.json)
+    print_plan_json(o, s, wanted, *t);
+  else
+    print_plan(o, s, wanted, *t);
+  return t->status == "passed" ? run_passed : run_failed;
 }
 
 // Opens the results of a study that was begun before.
@@ -387,10 +430,7 @@ int run_sweep(const sweep_options& o, platform_factory machine) {
         fmt::format("the axes of '{}' make {} points, more than {}; make them shorter, or add --many if you mean it",
                     o.file.string(), wanted.points(), study::many_points));
   }
-  if (o.dry_run) {
-    print_plan(o, s, wanted);
-    return run_passed;
-  }
+  if (o.dry_run) return plan(o, s, wanted, machine);
   if (!o.slurm_task.empty()) return run_slurm_task(s, machine, o.slurm_task, o.time_limit);
   if (s.goal()) check_goal(o, s);
   if (o.folder.empty()) throw input_error("where to? add -o DIR, a folder for the results");

@@ -19,9 +19,9 @@ struct sweep_options {
   std::vector<std::string> at;  // "AXIS=VALUE": only these points
   unsigned jobs = 0;            // 0 = one per core
   bool resume = false;
-  bool retry = false;  // run failed points of an earlier run again
-  bool many = false;   // more than study::many_points
-  bool dry_run = false;
+  bool retry = false;    // run failed points of an earlier run again
+  bool many = false;     // more than study::many_points
+  bool dry_run = false;  // run one point only, for what all will cost
   bool json = false;
   std::optional<ps> time_limit;  // for one point, wall-clock time
   bool slurm = false;            // instead of processes on this machine

@@ -2,9 +2,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <fstream>
+#include <regex>
 #include <sstream>
 #include <thread>
 
@@ -18,7 +20,16 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-class sweep : public sweep_study {};
+class sweep : public sweep_study {
+ protected:
+  // Returns the text of a dry run, without what depends on this machine.
+  static std::string plan(const std::string& arguments) {
+    const outcome o = hcasim("sweep " + arguments + " --dry-run");
+    EXPECT_EQ(o.status, 0);
+    static const std::regex cost("took [0-9.]+ s and [0-9]+ MiB; like it, all take [0-9:]+, ([0-9]+ at once) with [0-9]+ MiB");
+    return std::regex_replace(o.text, cost, "took T; $1");
+  }
+};
 
 const std::string two_axes =
     "  latency_set: {knob: node0.pcie.latency, values: [100 ns, 200 ns]}\n"
@@ -210,8 +221,8 @@ TEST_F(sweep, an_interrupt_ends_in_order) {
 TEST_F(sweep, a_part_of_the_points_may_be_run_first) {
   file("s.yaml", study(two_axes));
   ASSERT_EQ(hcasim("sweep s.yaml -o whole").status, 0);
-  EXPECT_EQ(hcasim("sweep s.yaml --dry-run --at ticks=10 --at ticks=30 --at 'latency_set=200 ns'").text,
-            "latency_set: 2 values, 100 ns to 200 ns\nticks: 3 values, 10 to 30\n2 points\n");
+  EXPECT_EQ(plan("s.yaml --at ticks=10 --at ticks=30 --at 'latency_set=200 ns' -j 8"),
+            "latency_set: 2 values, 100 ns to 200 ns\nticks: 3 values, 10 to 30\n2 points\npoint 4 took T; 2 at once\n");
   ASSERT_EQ(hcasim("sweep s.yaml -o out --at ticks=10 --at ticks=30 --at 'latency_set=200 ns'").status, 0);
   EXPECT_EQ(query("out", "SELECT id FROM points ORDER BY id"), (rows{{"4"}, {"6"}}));
   ASSERT_EQ(hcasim("sweep s.yaml -o out --at ticks=10 --resume").status, 0);
@@ -327,8 +338,8 @@ TEST_F(sweep, bad_studies) {
   bad("  a: {knob: parameters.ticks, range: {from: 1, to: 400, step: 1}}\n  seed: {knob: seed, range: {from: 1, to: 400, step: "
       "1}}\n",
       "the axes of 's.yaml' make 160000 points, more than 100000; make them shorter, or add --many if you mean it");
-  EXPECT_EQ(hcasim("sweep s.yaml --dry-run --at seed=7").text,
-            "a: 400 values, 1 to 400\nseed: 400 values, 1 to 400\n400 points\n");
+  EXPECT_EQ(plan("s.yaml --at seed=7 -j 3"),
+            "a: 400 values, 1 to 400\nseed: 400 values, 1 to 400\n400 points\npoint 7 took T; 3 at once\n");
   file("s.yaml", "study: x\naxes: {}\n");
   refused("s.yaml -o out", "s.yaml:1:1: base: the study has no base: the description that its axes vary");
   file("s.yaml", study("", ""));
@@ -339,8 +350,55 @@ TEST_F(sweep, bad_studies) {
           "missing.yaml: cannot read 'missing.yaml': No such file or directory; check the path and its permissions");
   file("s.yaml", study(two_axes));
   refused("s.yaml", "where to? add -o DIR, a folder for the results");
-  EXPECT_EQ(hcasim("sweep s.yaml --dry-run").text,
-            "latency_set: 2 values, 100 ns to 200 ns\nticks: 3 values, 10 to 30\n6 points\n");
+  EXPECT_EQ(plan("s.yaml -j 1"),
+            "latency_set: 2 values, 100 ns to 200 ns\nticks: 3 values, 10 to 30\n6 points\npoint 1 took T; 1 at once\n");
+}
+
+TEST_F(sweep, results_are_printed_for_other_programs) {
+  file("s.yaml",
+       "study: s\nbase: {testbench: count_ticks}\naxes:\n  name: {zip: {parameters.ticks: [10, 20], seed: [1, 2]}, labels: ['a "
+       "\"b\"', "
+       "'c, d']}\nmetrics:\n  latency: {figure: latency, unit: ns}\n  none: {formula: latency / (latency - latency)}\n");
+  ASSERT_EQ(hcasim("sweep s.yaml -o out").status, 0);
+  const std::string latency = query("out", "SELECT latency FROM results WHERE id = 1")[0][0];
+  EXPECT_EQ(hcasim("results out").text, fmt::format("id,status,name,latency,none\n1,passed,\"a \"\"b\"\"\",{0},\n"
+                                                    "2,passed,\"c, d\",{0},\n",
+                                                    latency));
+  EXPECT_EQ(hcasim("results out --csv").text, hcasim("results out").text);
+  const auto rows_of = ordered_json::parse(hcasim("results out --json").text);
+  EXPECT_EQ(rows_of[1]["name"], "c, d");
+  EXPECT_TRUE(rows_of[1]["latency"].is_number());
+  EXPECT_TRUE(rows_of[1]["none"].is_null());
+  EXPECT_EQ(hcasim("results out --table metrics").text, "position,name,title,unit\n0,latency,latency,ns\n1,none,none,\n");
+  EXPECT_EQ(hcasim("results out --table metric").text,
+            "hcasim: --table: 'out' has no table 'metric'; did you mean 'metrics'?\n");
+  EXPECT_EQ(hcasim("results nowhere").text,
+            "hcasim: there is no result file 'nowhere/results.sqlite'; 'hcasim sweep STUDY.yaml -o DIR' makes one\n");
+}
+
+TEST_F(sweep, a_plan_estimates_time_and_memory_from_one_point) {
+  file("s.yaml", study("  ticks: {knob: parameters.ticks, values: [3000000, 10, 20, 30]}\n"));
+  const auto planned = nlohmann::json::parse(hcasim("sweep s.yaml --dry-run --json -j 2").text);
+  const double seconds = planned["trial"]["seconds"];
+  const double memory = planned["trial"]["MiB"];
+  EXPECT_GT(seconds, 0.05) << "three million ticks";
+  EXPECT_DOUBLE_EQ(planned["estimate"]["seconds"], 2 * seconds) << "four points, two at once";
+  EXPECT_DOUBLE_EQ(planned["estimate"]["MiB"], 2 * memory);
+  EXPECT_GT(memory, 5);
+  const auto in_temporary = [](const auto& e) { return e.path().filename().string().starts_with("hcasim_trial_"); };
+  ::setenv("TMPDIR", ".", 1);
+  EXPECT_EQ(hcasim("sweep s.yaml --dry-run --at ticks=10").status, 0);
+  EXPECT_EQ(std::count_if(fs::directory_iterator("."), fs::directory_iterator(), in_temporary), 0) << "nothing is left";
+  ::setenv("TMPDIR", "/nowhere", 1);
+  const outcome lost = hcasim("sweep s.yaml --dry-run");
+  ::unsetenv("TMPDIR");
+  EXPECT_EQ(lost.status, 2);
+  EXPECT_NE(lost.text.find("cannot make a temporary folder: "), std::string::npos) << lost.text;
+  EXPECT_NE(lost.text.find("name another place in TMPDIR"), std::string::npos) << lost.text;
+  file("s.yaml", study("  wrong: {knob: parameters.check_fails, values: ['true', 'false']}\n"));
+  const outcome failing = hcasim("sweep s.yaml --dry-run");
+  EXPECT_EQ(failing.status, 1);
+  EXPECT_NE(failing.text.find("point 1 failed: it would not pass\n  the check failed\n"), std::string::npos) << failing.text;
 }
 
 TEST_F(sweep, bad_folders_and_result_files) {
