@@ -18,6 +18,7 @@
 #include "testbenches/program/description/errors.h"
 #include "testbenches/program/description/system_errors.h"
 #include "testbenches/program/report/page.h"
+#include "testbenches/program/report/svg.h"
 #include "testbenches/program/study/results.h"
 
 namespace hcasim {
@@ -62,16 +63,24 @@ class server {
     }
     return number;
   }
+  [[nodiscard]] static std::string message(const std::string& text) {
+    return fmt::format("<!doctype html>\n<html lang=\"en\"><title>hcasim</title><body><p>{}</p></body></html>\n",
+                       escaped(text));
+  }
+  // A browser looks again, also after an error.
   [[nodiscard]] std::string page() const {
-    const std::string number = points();
-    const std::string script = fmt::format(fmt::runtime(look_again), number);
-    std::string text =
-        "<!doctype html>\n<html lang=\"en\"><title>hcasim</title><body><p>no point has ended yet</p></body></html>\n";
+    std::string number = points();
+    std::string text = message("no point has ended yet");
     if (!number.empty() && number != "0") {
-      result_file results = result_file::open(file_, false);
-      text = report_page(results, nullptr);
+      try {
+        result_file results = result_file::open(file_, false);
+        text = report_page(results, nullptr);
+      } catch (const std::exception& e) {
+        text = message(e.what());
+        number.clear();
+      }
     }
-    return text.insert(text.rfind("</body>"), script);
+    return text.insert(text.rfind("</body>"), fmt::format(fmt::runtime(look_again), number));
   }
   void answer() {
     const int client = ::accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC);
@@ -85,11 +94,7 @@ class server {
       send(client, "200 OK", "text/plain", points());
     } else if (line.starts_with("GET / ")) {
       served_last_ = sweep_has_ended != 0;
-      try {
-        send(client, "200 OK", "text/html; charset=utf-8", page());
-      } catch (const std::exception& e) {
-        send(client, "500 Internal Server Error", "text/plain", e.what());
-      }
+      send(client, "200 OK", "text/html; charset=utf-8", page());
     } else {
       send(client, "404 Not Found", "text/plain", "there is only /\n");
     }
