@@ -101,7 +101,7 @@ TEST_F(page, is_served_while_points_arrive) {
                           "HTTP/1.1\\r\\n\\r\\n' \\$1 >&3; cat <&3; }}; "
                           "while ! test -f live/results.sqlite; do sleep 0.05; done; "
                           "seen=''; while kill -0 %1 2>/dev/null; do n=\\$(page /points 2>/dev/null | tail -1); "
-                          "seen=\\$seen,\\$n; test \\${{n:-0}} -gt 1 && test ! -f page.html && page / > page.html; "
+                          "seen=\\$seen,\\$n; test \\${{n:-0}} -gt 1 && ! grep -qs id=.charts page.html && page / > page.html; "
                           "page /other 2>/dev/null | head -1 >> other.txt; sleep 0.2; done; wait %1; echo seen \\$seen\"",
                           places::program));
   EXPECT_EQ(o.status, 0) << o.text;
@@ -113,7 +113,7 @@ TEST_F(page, is_served_while_points_arrive) {
   EXPECT_NE(file_content("other.txt").find("404"), std::string::npos);
   const std::string got = file_content("page.html");
   EXPECT_NE(got.find("Content-Type: text/html"), std::string::npos);
-  EXPECT_NE(got.find("location.reload()"), std::string::npos);
+  EXPECT_NE(got.find("location.reload()"), std::string::npos) << got.substr(0, 300);
   EXPECT_NE(got.find("<div id=\"charts\">"), std::string::npos);
 }
 
@@ -130,6 +130,23 @@ TEST_F(page, says_why_a_point_failed) {
   const std::string text = file_content("failed/report.html");
   EXPECT_NE(text.find("\"details\":{"), std::string::npos);
   EXPECT_NE(text.find("\"failures\":["), std::string::npos);
+}
+
+TEST_F(page, a_point_shows_its_gains_and_its_statistics_over_time) {
+  std::ofstream("t.yaml") << "base: {testbench: message_rate, parameters: {messages: 3000}, statistics: {interval: 1 us}}\n"
+                             "axes: {size: {knob: parameters.size, values: [64 B, 4 KiB]}}\nwhat_if: 'link.*'\nmetrics:\n"
+                             "  rate: {figure: message_rate}\n  sent: {series: node0.hca.requester.packets, of: max}\n"
+                             "charts: [{line: rate, x: size}]\n";
+  const outcome o = hcasim("sweep t.yaml -o over_time");
+  ASSERT_EQ(o.status, 0) << o.text;
+  ASSERT_EQ(hcasim("report over_time --html page.html").status, 0);
+  const json seen = use("page.html");
+  EXPECT_EQ(seen["errors"], json::array());
+  EXPECT_EQ(seen["accessibility"], json::array());
+  EXPECT_NE(seen["detail"].get<std::string>().find("What relieving a resource gains"), std::string::npos) << seen["detail"];
+  ASSERT_EQ(seen["curves"].size(), 1U) << seen["detail"];
+  EXPECT_EQ(seen["curves"][0][0].get<std::string>().substr(0, 33), "node0.hca.requester.packets from ") << seen["curves"];
+  EXPECT_GT(seen["curves"][0][1].get<int>(), 2) << "a line is drawn";
 }
 
 TEST_F(page, a_hundred_thousand_points_open_within_two_seconds) {

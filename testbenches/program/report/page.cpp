@@ -136,19 +136,21 @@ ordered_json columns_of(result_file& results, const ordered_json& axes, const or
   return columns;
 }
 
-// Returns what the page shows of one point at a time, by its row: why it failed, its busiest resources, the way of its
-// operations. Of many points only why they failed.
+// Returns the details of single points, by row: failures, busiest resources, gains of relieving one, ways of operations, curves
+// of statistics. Of many points only failures.
 ordered_json details_of(result_file& results) {
   constexpr std::size_t most = 1000, busiest = 8;
+  std::map<std::string, ordered_json> what_ifs;
+  for (const ordered_json& point : what_ifs_of(results)) what_ifs[std::to_string(point["point"].get<std::uint64_t>())] = point;
   ordered_json details = ordered_json::object();
   std::uint64_t points = 0;
   results.query("SELECT count(*) FROM points", [&](const auto& row) { points = std::stoull(row[0]); });
   const char* const wanted = points <= most ? "1" : "status <> 'passed'";
   results.query(
-      fmt::format(
-          "SELECT n, failures, resources, breakdown FROM (SELECT *, row_number() OVER (ORDER BY id) - 1 AS n FROM points) "
-          "WHERE {} ORDER BY n LIMIT {}",
-          wanted, most),
+      fmt::format("SELECT n, failures, resources, breakdown, series, id FROM (SELECT *, row_number() OVER (ORDER BY id) - 1 AS "
+                  "n FROM points) "
+                  "WHERE {} ORDER BY n LIMIT {}",
+                  wanted, most),
       [&](const auto& row) {
         ordered_json& to = details[row[0]] = ordered_json::object();
         const auto parsed = [&](int i) { return row[i].empty() ? ordered_json() : ordered_json::parse(row[i]); };
@@ -164,6 +166,11 @@ ordered_json details_of(result_file& results) {
           for (const ordered_json& step : way["steps"]) steps.push_back({step["unit"], step["ns"]});
           to["breakdown"].push_back({operation, std::move(steps)});
         }
+        const ordered_json series = parsed(4);
+        for (const auto& [name, s] : series.items()) {
+          if (s.contains("curve")) to["series"].push_back({name, s["from_ns"], s["until_ns"], s["curve"]});
+        }
+        if (const auto gained = what_ifs.find(row[5]); gained != what_ifs.end()) to["what_if"] = largest_gains(gained->second);
       });
   return details;
 }

@@ -102,6 +102,7 @@ async function use() {
     seen.compared = await text('#compare');
     await click('#table tbody button');
     seen.detail = await text('#detail');
+    seen.curves = await see("[...document.querySelectorAll('#detail .chart')].map((c) => [c.getAttribute('aria-label'), c.querySelectorAll('svg path').length])");
     await see("(() => { const d = document.querySelector('.panel details'); d.open = true; })()");
     await new Promise((yes) => setTimeout(yes, 50));
     seen.numbers = await text('.panel details table');

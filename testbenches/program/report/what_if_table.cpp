@@ -1,5 +1,7 @@
 #include "testbenches/program/report/what_if_table.h"
 
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "testbenches/program/explanation/what_if_gain.h"
@@ -61,6 +63,21 @@ ordered_json what_ifs_of(result_file& results) {
     point.update(ordered_json::parse(row[2]));
     out.push_back(std::move(point));
   });
+  return out;
+}
+
+ordered_json largest_gains(const ordered_json& what_if) {
+  ordered_json out = ordered_json::array();
+  for (const ordered_json* trials : {&what_if, &what_if["latencies"]}) {
+    const std::size_t before = out.size();
+    for (const char* list : {"gains", "units"}) {
+      for (const auto& gain : (*trials)[list]) {
+        if (out.size() - before == rows_of_point || gain.value("gain", 0.0) < helps) continue;
+        out.push_back({gain["relieved"], gain["change"], std::round(gain["gain"].get<double>() * 1000) / 10});
+      }
+      if (out.size() > before) break;
+    }
+  }
   return out;
 }
 

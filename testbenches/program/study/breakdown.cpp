@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <numeric>
 
 #include "testbenches/program/description/names.h"
 #include "testbenches/program/explanation/commands.h"
@@ -45,14 +46,32 @@ std::string wanted_series(const std::vector<metric>& metrics) {
   return out;
 }
 
+// Returns the values; of many, means of equal parts.
+ordered_json curve_of(const std::vector<double>& values) {
+  constexpr std::size_t most = 64;
+  ordered_json curve = ordered_json::array();
+  const std::size_t parts = std::min(most, values.size());
+  for (std::size_t i = 0; i < parts; ++i) {
+    const auto begin = values.begin() + static_cast<std::ptrdiff_t>(i * values.size() / parts);
+    const auto end = values.begin() + static_cast<std::ptrdiff_t>((i + 1) * values.size() / parts);
+    curve.push_back(number(std::accumulate(begin, end, 0.0) / static_cast<double>(end - begin)));
+  }
+  return curve;
+}
+
 ordered_json series_json(const std::filesystem::path& file) {
   std::ifstream in(file);
   std::string line;
   std::getline(in, line);
   const std::vector<std::string> names = split(line, ',');
   std::vector<std::vector<double>> columns(names.size());
+  std::string from;
+  std::string until;
   while (std::getline(in, line)) {
     const std::vector<std::string> cells = split(line, ',');
+    if (cells.size() < 2) continue;
+    if (from.empty()) from = cells[0];
+    until = cells[1];
     for (std::size_t i = 2; i < std::min(cells.size(), names.size()); ++i) columns[i].push_back(std::stod(cells[i]));
   }
   ordered_json out = ordered_json::object();
@@ -65,7 +84,10 @@ ordered_json series_json(const std::filesystem::path& file) {
                                                     {"last", number(columns[i].back())},
                                                     {"min", number(*least)},
                                                     {"max", number(*most)},
-                                                    {"deviation", number(s.deviation)}};
+                                                    {"deviation", number(s.deviation)},
+                                                    {"from_ns", std::stod(from)},
+                                                    {"until_ns", std::stod(until)},
+                                                    {"curve", curve_of(columns[i])}};
   }
   return out;
 }

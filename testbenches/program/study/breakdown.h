@@ -34,7 +34,8 @@ class point_breakdown {
 
 // Returns the statistics that metrics want over time, separated by commas; empty = none.
 std::string wanted_series(const std::vector<metric>& metrics);
-// Reads statistics.csv: {"node0.hca.mrc_cache.hits": {"first", "last", "min", "max", "mean", "deviation"}}.
+// Reads statistics.csv: {"node0.hca.mrc_cache.hits": {"first", "last", "min", "max", "mean", "deviation", "from_ns",
+// "until_ns", "curve"}}. The curve has at most 64 values, evenly over the time.
 nlohmann::ordered_json series_json(const std::filesystem::path& file);
 
 }  // namespace hcasim

@@ -223,7 +223,9 @@ ordered_json series_value(const metric& m, const ordered_json& series) {
   const auto s = series.find(m.what);
   if (s == series.end()) missing(m, "series", m.what, keys(series), "series");
   const std::string of = m.of.empty() ? "mean" : m.of;
-  if (!s->contains(of)) missing(m, "value", of, keys(*s), "values of a series");
+  constexpr std::string_view known[] = {"mean", "first", "last", "min", "max", "deviation"};
+  if (std::find(std::begin(known), std::end(known), of) == std::end(known))
+    missing(m, "value", of, {std::begin(known), std::end(known)}, "values of a series");
   return (*s)[of];
 }
 

@@ -143,9 +143,17 @@ const charts = (() => {
     return {option, rows, words: 'tornado around ' + shown(here) + unitText(m) + '; the largest effect first: ' + effects.map((e) => e.axis.title).reverse().join(', ')};
   }
 
+  // One line over time in microseconds.
+  function overTime(data) {
+    const {axisStyle, ...option} = base({}, true);
+    return {...option, legend: undefined, grid: {left: 76, right: 16, top: 12, bottom: 44}, tooltip: {trigger: 'axis', valueFormatter: shown},
+      xAxis: {...axisStyle, type: 'value', name: 'time [us]', nameGap: 26, min: 'dataMin', max: 'dataMax'}, yAxis: {...axisStyle, type: 'value', scale: true},
+      series: [{type: 'line', data, symbolSize: 5}]};
+  }
+
   function draw(panel, narrow) {
     const kind = panel.kind === 'heat' && panel.series < 0 ? 'line' : panel.kind;
     return kind === 'heat' ? heat(panel, narrow) : kind === 'scatter' ? scatter(panel, narrow) : kind === 'tornado' ? tornado(panel, narrow) : overAxis({...panel, kind}, narrow);
   }
-  return {draw, fewLines};
+  return {draw, overTime, fewLines};
 })();

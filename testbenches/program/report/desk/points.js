@@ -62,8 +62,21 @@ const points = (() => {
 
   const listed = (rows, heads) => make('div', {class: 'scroll', tabindex: 0}, make('table', {}, make('thead', {}, make('tr', {}, ...heads.map((h) => make('th', {scope: 'col'}, h)))),
     make('tbody', {}, ...rows.map((r) => make('tr', {}, ...r.map((v) => make('td', {class: typeof v === 'number' ? 'number' : undefined}, String(shown(v)))))))));
+  // A statistic over time as a line, and in words for who cannot see the line.
+  let curves = [];
+  function curve(to, name, from, until, values) {
+    const known = values.filter((v) => v !== null), place = (i) => (from + (until - from) * (i + 0.5) / values.length) / 1000;
+    const words = name + ' from ' + shown(from / 1000) + ' to ' + shown(until / 1000) + ' us: first ' + shown(values[0]) + ', last ' + shown(values.at(-1)) + ', between ' +
+      shown(Math.min(...known)) + ' and ' + shown(Math.max(...known));
+    const canvas = make('div', {class: 'chart small', role: 'img', 'aria-label': words});
+    to.append(make('h4', {}, name), canvas);
+    const drawn = echarts.init(canvas, null, {renderer: 'svg'});
+    drawn.setOption(charts.overTime(values.map((v, i) => [place(i), v])));
+    return drawn;
+  }
   function detail() {
     const to = document.getElementById('detail'), n = state.open;
+    curves.splice(0).forEach((c) => c.dispose());
     to.textContent = '';
     if (n < 0 || n >= results.rows) return;
     const more = data.details[n] ?? {};
@@ -71,6 +84,8 @@ const points = (() => {
     (more.failures ?? []).forEach((f) => to.append(make('p', {class: 'failure'}, f)));
     to.append(make('p', {}, 'Again, with the way of an operation and what binds:'), make('pre', {class: 'command'}, results.command(n) + ' --explain --what-if'));
     if (more.resources?.length) to.append(listed(more.resources.map(([r, u]) => [r, u]), ['resource', 'busy %']));
+    if (more.what_if) to.append(make('h4', {}, 'What relieving a resource gains'), more.what_if.length ? listed(more.what_if, ['relieved', 'change', 'gain %']) : make('p', {}, 'no tried change gains 1 %'));
+    curves = (more.series ?? []).map((s) => curve(to, ...s));
     (more.breakdown ?? []).forEach(([operation, steps]) => to.append(make('h4', {}, operation), waterfall(operation, steps)));
   }
   // Bars one behind the other, and the same as a table for who cannot see them.
@@ -112,6 +127,7 @@ const points = (() => {
     onChange = changed;
     sort();
     draw();
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', detail);
     document.getElementById('csv').addEventListener('click', () => saveCsv(data.name.replace(/[^A-Za-z0-9_-]+/g, '_') + '.csv',
       [['point', ...columns], ...order.map((n) => [n + 1, ...columns.map((_, i) => cell(n, i))])]));
   }
