@@ -301,6 +301,12 @@ TEST_F(misuse, completions_say_when) {
   EXPECT_EQ(run_own("stamped").status, 0) << printed(0);
 }
 
+// The library steps a thread that may be waiting, and reads of the time-stamp counter come as faults. Neither ends a program
+// that blocks signals.
+TEST_F(misuse, programs_may_block_all_signals) {
+  EXPECT_EQ(run_own("masked").status, 0) << printed(0);
+}
+
 TEST_F(misuse, a_shared_queue_grows) {
   EXPECT_EQ(run_own("grow").status, 0) << printed(0);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elf.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 
 #include <array>
@@ -48,6 +49,14 @@ inline bool is_stepping(const ucontext_t& u) {
 inline void let_step(ucontext_t& u, bool on) {
   auto& flags = u.uc_mcontext.gregs[REG_EFL];
   flags = on ? flags | trap_flag : flags & ~trap_flag;
+}
+
+// Returns whether the next instruction asks the kernel for another mask of signals. With SIGTRAP blocked a step ends the
+// process.
+inline bool changes_mask(const ucontext_t& u) {
+  const auto& regs = u.uc_mcontext.gregs;
+  const auto* at = reinterpret_cast<const unsigned char*>(regs[REG_RIP]);
+  return regs[REG_RAX] == SYS_rt_sigprocmask && regs[REG_RIP] > 0 && at[0] == 0x0f && at[1] == 0x05;
 }
 
 inline counter_read read_at(const ucontext_t& u) {
@@ -96,6 +105,9 @@ inline bool is_stepping(const ucontext_t& /*u*/) {
   return false;
 }
 inline void let_step(ucontext_t& /*u*/, bool /*on*/) {}
+inline bool changes_mask(const ucontext_t& /*u*/) {
+  return false;
+}
 
 // Tells the reads of CNTVCT_EL0 and CNTVCTSS_EL0 from those of CNTFRQ_EL0. The lowest five bits name the register to fill.
 inline counter_read read_at(const ucontext_t& u) {

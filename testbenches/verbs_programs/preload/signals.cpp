@@ -22,7 +22,8 @@ namespace {
 std::atomic<std::uint64_t> handled{0};
 std::atomic<std::uint64_t> restarting{0};
 std::atomic<std::uint64_t> of_files{0};
-thread_local bool holding = false;  // a sleeping call of this thread holds them already
+thread_local bool holding = false;      // a sleeping call of this thread holds them already
+thread_local bool hides_fault = false;  // the program has SIGSEGV blocked, the thread has not
 
 std::uint64_t change_mask(int how, std::uint64_t set) {
   std::uint64_t before = 0;
@@ -120,6 +121,24 @@ bool held_signals::interrupt(bool restarts) {
 
 namespace {
 
+// Changes the mask as the program wants, except for SIGSEGV. Reads of the time-stamp counter come as this signal, and a fault
+// while its signal is blocked ends the process.
+template <class Change>
+int change_but_for_faults(int how, const sigset_t* set, sigset_t* old, Change change) {
+  const bool hidden = hides_fault;
+  sigset_t taken;
+  if (set) {
+    taken = *set;
+    const bool named = sigismember(set, SIGSEGV) == 1;
+    if (how != SIG_UNBLOCK) sigdelset(&taken, SIGSEGV);
+    if (how == SIG_SETMASK || named) hides_fault = named && how != SIG_UNBLOCK;
+  }
+  const int result = change(how, set ? &taken : nullptr, old);
+  if (result != 0) hides_fault = hidden;
+  if (result == 0 && old && hidden) sigaddset(old, SIGSEGV);
+  return result;
+}
+
 // Sleeps until a signal's handler has run.
 int suspend(held_signals& held) {
   while (!held.interrupt()) wait_for_signals(channel::forever, held.waking());
@@ -132,6 +151,14 @@ int suspend(held_signals& held) {
 
 using namespace hcasim;
 using namespace hcasim::preload;
+
+HCASIM_PUBLIC int sigprocmask(int how, const sigset_t* set, sigset_t* old) noexcept {
+  return change_but_for_faults(how, set, old, HCASIM_REAL(sigprocmask));
+}
+
+HCASIM_PUBLIC int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) noexcept {
+  return change_but_for_faults(how, set, old, HCASIM_REAL(pthread_sigmask));
+}
 
 HCASIM_PUBLIC int sigsuspend(const sigset_t* mask) {
   if (!mine()) return static_cast<int>(::syscall(SYS_rt_sigsuspend, mask, sizeof(std::uint64_t)));

@@ -135,7 +135,7 @@ void begin_steps(int, siginfo_t*, void* context) {
   connection* c = present();
   // The thread takes no more steps if a jump has left one of its handlers.
   if (!machine::is_stepping(u)) seen.stepping = false;
-  if (!c || c->asking || seen.stepping) return;
+  if (!c || c->asking || seen.stepping || machine::changes_mask(u)) return;
   const std::uint32_t told = c->page->unprovable.load();
   if (told == channel::take_now) c->page->unprovable = 0;
   if (!machine::can_step) {
@@ -192,7 +192,7 @@ void step(int signal, siginfo_t* info, void* context) {
     machine::let_step(u, false);
   };
   const std::uint64_t place = machine::place_of(u);
-  if (!c || c->asking) {
+  if (!c || c->asking || machine::changes_mask(u)) {
     end();
   } else if (seen.taking) {
     taken.add(place);
@@ -302,7 +302,10 @@ using namespace hcasim::preload;
 HCASIM_PUBLIC int sigaction(int signal, const struct sigaction* action, struct sigaction* old) noexcept {
   kept_action* k = catching ? ours(signal) : nullptr;
   if (!k) {
-    const int result = HCASIM_REAL(sigaction)(signal, action, old);
+    struct sigaction taken {};
+    if (action) taken = *action;
+    if (catching) sigdelset(&taken.sa_mask, SIGSEGV);  // reads of the time-stamp counter in the handler
+    const int result = HCASIM_REAL(sigaction)(signal, action ? &taken : nullptr, old);
     if (result == 0 && action) note_action(signal, *action);
     return result;
   }

@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
                                                {"drained", drained},
                                                {"segments", segments},
                                                {"stamped", stamped},
+                                               {"masked", masked},
                                                {"grow", grow},
                                                {"faults", faults},
                                                {"spawn", spawn},

@@ -163,6 +163,7 @@ void killed();
 void leave();
 void limits();
 void machine_clocks();
+void masked();
 void meet(const char* how);
 void out_of_memory();
 void polls_for(const char* file, bool beside_a_sleeper);

@@ -7,8 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <ctime>
 #include <string>
+#include <thread>
 
 #include "testbenches/verbs_programs/testing/misuse.h"
 
@@ -53,7 +55,39 @@ long own_ticks() {
   return user;
 }
 
+std::uint64_t read_ticks() {
+#ifdef __x86_64__
+  return __builtin_ia32_rdtsc();
+#else
+  return 1;
+#endif
+}
+
 }  // namespace
+
+// Blocks all signals again and again, reads the time-stamp counter meanwhile, and makes threads, which glibc does with all
+// signals blocked.
+void masked() {
+  open();
+  sigset_t all;
+  sigset_t old;
+  sigset_t now;
+  sigfillset(&all);
+  struct sigaction handler {};
+  handler.sa_mask = all;
+  handler.sa_handler = [](int) { REQUIRE(read_ticks() != 0); };
+  REQUIRE(sigaction(SIGUSR2, &handler, nullptr) == 0 && raise(SIGUSR2) == 0);
+  volatile unsigned long work = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    REQUIRE(sigprocmask(SIG_SETMASK, &all, &old) == 0 && sigismember(&old, SIGSEGV) == 0);
+    if (i % 1000 == 0) REQUIRE(read_ticks() != 0);
+    for (int k = 0; k < 100; ++k) work = work + 1;
+    REQUIRE(pthread_sigmask(SIG_BLOCK, nullptr, &now) == 0 && sigismember(&now, SIGSEGV) == 1 &&
+            sigismember(&now, SIGUSR1) == 1);
+    REQUIRE(pthread_sigmask(SIG_SETMASK, &old, nullptr) == 0);
+  }
+  for (int i = 0; i < 200; ++i) std::thread([&work] { work = work + 1; }).join();
+}
 
 void clocks() {
   const int stat = ::open("/proc/stat", O_RDONLY);
