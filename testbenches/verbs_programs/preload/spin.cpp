@@ -302,10 +302,10 @@ using namespace hcasim::preload;
 HCASIM_PUBLIC int sigaction(int signal, const struct sigaction* action, struct sigaction* old) noexcept {
   kept_action* k = catching ? ours(signal) : nullptr;
   if (!k) {
-    struct sigaction taken {};
-    if (action) taken = *action;
-    if (catching) sigdelset(&taken.sa_mask, SIGSEGV);  // reads of the time-stamp counter in the handler
-    const int result = HCASIM_REAL(sigaction)(signal, action ? &taken : nullptr, old);
+    struct sigaction passed_on {};
+    if (action) passed_on = *action;
+    if (catching) sigdelset(&passed_on.sa_mask, SIGSEGV);  // reads of the time-stamp counter in the handler
+    const int result = HCASIM_REAL(sigaction)(signal, action ? &passed_on : nullptr, old);
     if (result == 0 && action) note_action(signal, *action);
     return result;
   }
