@@ -80,6 +80,7 @@ bool let_after_request(std::uint64_t held, bool look) {
 
 held_signals::held_signals(const sigset_t* mask) : has_mask_(mask != nullptr), mask_(mask ? bits_of(*mask) : 0) {
   mask_ |= bit_of(spin_signal());  // the simulator's signal, which is not the program's
+  mask_ &= ~bit_of(SIGSEGV);       // reads of the time-stamp counter in a handler
   hold();
 }
 

@@ -304,7 +304,7 @@ HCASIM_PUBLIC int sigaction(int signal, const struct sigaction* action, struct s
   if (!k) {
     struct sigaction passed_on {};
     if (action) passed_on = *action;
-    if (catching) sigdelset(&passed_on.sa_mask, SIGSEGV);  // reads of the time-stamp counter in the handler
+    sigdelset(&passed_on.sa_mask, SIGSEGV);  // reads of the time-stamp counter in the handler
     const int result = HCASIM_REAL(sigaction)(signal, action ? &passed_on : nullptr, old);
     if (result == 0 && action) note_action(signal, *action);
     return result;

@@ -68,7 +68,6 @@ std::uint64_t read_ticks() {
 // Blocks all signals again and again, reads the time-stamp counter meanwhile, and makes threads, which glibc does with all
 // signals blocked.
 void masked() {
-  open();
   sigset_t all;
   sigset_t old;
   sigset_t now;
@@ -76,7 +75,13 @@ void masked() {
   struct sigaction handler {};
   handler.sa_mask = all;
   handler.sa_handler = [](int) { REQUIRE(read_ticks() != 0); };
-  REQUIRE(sigaction(SIGUSR2, &handler, nullptr) == 0 && raise(SIGUSR2) == 0);
+  REQUIRE(sigaction(SIGUSR2, &handler, nullptr) == 0);
+  open();
+  REQUIRE(raise(SIGUSR2) == 0);
+  sigset_t but_one = all;
+  sigdelset(&but_one, SIGUSR2);
+  REQUIRE(sigprocmask(SIG_SETMASK, &all, &old) == 0 && raise(SIGUSR2) == 0 && sigsuspend(&but_one) < 0);
+  REQUIRE(sigprocmask(SIG_SETMASK, &old, nullptr) == 0);
   volatile unsigned long work = 0;
   for (int i = 0; i < 100'000; ++i) {
     REQUIRE(sigprocmask(SIG_SETMASK, &all, &old) == 0 && sigismember(&old, SIGSEGV) == 0);
