@@ -25,7 +25,7 @@ constexpr unsigned group_end_closed = 0x1401200;
 enum class colour { normal = 0, red, orange, yellow, green, blue, indigo, violet };
 
 bool named(const wave_signal& s) {
-  return !s.labels.empty() || !s.names.empty();
+  return !s.labels.empty() || (s.names && !s.names->empty());
 }
 
 colour colour_of(const wave_signal& s) {
@@ -46,7 +46,8 @@ std::string filter_text(const wave_signal& s) {
   for (std::size_t i = 0; i < s.labels.size(); ++i) {
     out += fmt::format("{:0{}x} {}\n", i, digits, s.labels[i]);
   }
-  for (const auto& [value, name] : s.names) out += fmt::format("{:0{}x} {}\n", value, digits, name);
+  if (!s.names) return out;
+  for (const auto& [value, name] : *s.names) out += fmt::format("{:0{}x} {}\n", value, digits, name);
   return out;
 }
 
@@ -117,6 +118,12 @@ class signal_texts {
  private:
   // Returns the file that names the signal's values; equal tables are one file.
   std::string table_of(const wave_signal& s) {
+    if (!s.names) return file_of(s);
+    std::string& file = shared_[s.names.get()];
+    if (file.empty()) file = file_of(s);
+    return file;
+  }
+  std::string file_of(const wave_signal& s) {
     const std::string content = filter_text(s);
     const auto [it, added] = tables_.try_emplace(content, fmt::format("gtkwave/{}_{}.txt", s.name, tables_.size()));
     if (added) {
@@ -128,7 +135,8 @@ class signal_texts {
 
   fs::path folder_;
   fs::path final_folder_;
-  std::map<std::string, std::string> tables_;  // content to file name
+  std::map<std::string, std::string> tables_;         // content to file name
+  std::map<const value_names*, std::string> shared_;  // names to file name
 };
 
 }  // namespace

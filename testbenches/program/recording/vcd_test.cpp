@@ -255,7 +255,7 @@ TEST_F(vcd_test, save_file_groups_units_and_names_values) {
 
 TEST_F(vcd_test, save_file_names_single_values) {
   std::vector<wave_signal> signals{{"system.node0.requester", "operation", 64, {}}};
-  signals[0].names = {{(std::uint64_t{6} << 32) | 20, "6.20 WRITE of QP 33"}};
+  signals[0].names = std::make_shared<const value_names>(value_names{{(std::uint64_t{6} << 32) | 20, "6.20 WRITE of QP 33"}});
   write_gtkwave(folder_, "/final", "waves.vcd", signals, {});
   EXPECT_EQ(content(folder_ / "gtkwave/operation_0.txt"), "0000000600000014 6.20 WRITE of QP 33\n");
   EXPECT_NE(content(folder_ / "waves.gtkw").find("@2022\n^1 /final/gtkwave/operation_0.txt\n"), std::string::npos);

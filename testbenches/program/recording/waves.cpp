@@ -302,7 +302,7 @@ void wave_recorder::end_of_elaboration() {
 
 std::vector<wave_signal> wave_recorder::named_signals() const {
   std::vector<wave_signal> out = writer_->signals();
-  const auto names = operations_ ? operations_->names() : std::vector<std::pair<std::uint64_t, std::string>>();
+  const auto names = operations_ ? std::make_shared<const value_names>(operations_->names()) : nullptr;
   for (wave_signal& s : out) {
     if (is_operation(s.name)) s.names = names;
   }

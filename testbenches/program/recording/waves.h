@@ -22,14 +22,17 @@ namespace hcasim {
 class operation_probes;
 
 // One watched signal, as the waveform viewer sees it.
+// Names of single values.
+using value_names = std::vector<std::pair<std::uint64_t, std::string>>;
+
 struct wave_signal {
   std::string scope;  // hierarchical name of the unit
   std::string name;   // cleaned for VCD
   unsigned width;
   std::vector<std::string> labels;
-  std::vector<std::pair<std::uint64_t, std::string>> names{};  // of single values, instead of labels
-  std::string range{};  // range in a file read: "[7:4]"; empty = [width - 1:0], none for one bit
-  bool event = false;   // a moment without a value: each change is a trigger
+  std::shared_ptr<const value_names> names{};  // instead of labels; null = none
+  std::string range{};                         // range in a file read: "[7:4]"; empty = [width - 1:0], none for one bit
+  bool event = false;                          // a moment without a value: each change is a trigger
 };
 // Returns the name with its range, as waveform files hold it.
 std::string ranged_name(const wave_signal& s);

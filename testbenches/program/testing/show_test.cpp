@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <set>
 
 #include <nlohmann/json.hpp>
@@ -26,9 +27,12 @@ class show : public test_in_own_folder {
 };
 
 TEST_F(show, every_operation_can_be_followed_and_its_shares_are_its_time) {
-  ASSERT_EQ(hcasim("run ping --spans --no-trace -o out").status, 0);
+  ASSERT_EQ(hcasim("run ping --spans -o out").status, 0);
   const json list = shown("out --most 1000");
   ASSERT_EQ(list["operations"], list["slowest"].size());
+  std::string names;  // for GTKWave
+  for (const auto& e : std::filesystem::directory_iterator("out/gtkwave"))
+    if (e.path().filename().string().starts_with("operation_")) names += file_content(e.path());
   std::set<std::string> kinds;
   for (const json& o : list["slowest"]) {
     const json way = shown("out " + o["operation"].get<std::string>());
@@ -37,6 +41,8 @@ TEST_F(show, every_operation_can_be_followed_and_its_shares_are_its_time) {
     EXPECT_NEAR(sum, o["time_ns"].get<double>(), 1e-6);
     EXPECT_EQ(way["slices"].size(), o["slices"]);
     kinds.insert(o["what"]);
+    const std::string name = fmt::format(" {} {} of QP ", o["operation"].get<std::string>(), o["what"].get<std::string>());
+    EXPECT_NE(names.find(name), std::string::npos) << name << " is not in\n" << names;
   }
   EXPECT_EQ(kinds, (std::set<std::string>{"READ", "SEND", "WRITE"}));
 }
