@@ -48,23 +48,22 @@ class results_command final : public command {
   }
 
   int run(const context& /*c*/) override {
-    const std::filesystem::path file = std::filesystem::path(folder_) / result_file::file_name;
-    if (!std::filesystem::exists(file)) {
-      throw input_error(fmt::format("there is no result file '{}'; 'hcasim sweep STUDY.yaml -o DIR' makes one", file.string()));
-    }
-    result_file results = result_file::open(file, false);
+    result_file results = result_file::open(std::filesystem::path(folder_) / result_file::file_name, false);
     check_table(results);
     std::vector<std::string> columns;
-    std::string wanted;
-    results.query(fmt::format("SELECT name, '\"' || name || '\"' FROM pragma_table_info({})", sql_text(table_)),
+    std::vector<std::string> wanted;
+    results.query(fmt::format("SELECT name, 'json_array(\"' || name || '\")' FROM pragma_table_info({})", sql_text(table_)),
                   [&](const auto& row) {
                     columns.push_back(row[0]);
-                    wanted += (wanted.empty() ? "" : ", ") + row[1];
+                    wanted.push_back(row[1]);
                   });
     ordered_json list = ordered_json::array();
     if (!json_) std::cout << csv_line(ordered_json(columns));
-    results.query(fmt::format("SELECT json_array({}) FROM \"{}\" ORDER BY 1", wanted, table_), [&](const auto& text) {
-      const ordered_json row = ordered_json::parse(text[0]);
+    const std::string order = fmt::format("\"{}\"", fmt::join(columns, "\", \""));
+    const std::string rows = fmt::format("SELECT {} FROM \"{}\" ORDER BY {}", fmt::join(wanted, ", "), table_, order);
+    results.query(rows, [&](const auto& cells) {
+      ordered_json row = ordered_json::array();
+      for (const std::string& cell : cells) row.push_back(ordered_json::parse(cell)[0]);
       if (!json_) {
         std::cout << csv_line(row);
         return;

@@ -37,7 +37,8 @@ struct sweep_arguments {
             "run by --resume")
         ->type_name("AXIS=VALUE")
         ->allow_extra_args(false);
-    sweep.add_flag("--resume", options.resume, "Go on with what the folder holds: only points that are missing are run");
+    CLI::Option* const resumed =
+        sweep.add_flag("--resume", options.resume, "Go on with what the folder holds: only points that are missing are run");
     sweep.add_flag("--retry", options.retry, "With --resume: run again what did not pass");
     sweep.add_option("--time-limit", time_limit, "Stop a point that takes longer (wall-clock time); it counts as failed")
         ->type_name("TIME");
@@ -62,7 +63,7 @@ struct sweep_arguments {
     CLI::Option* const dry = sweep.add_flag(
         "--dry-run", options.dry_run,
         "Check the study, run one point and keep nothing; say how many points there are, and about how long all take");
-    live->excludes(dry);
+    dry->excludes(live)->excludes(resumed);
     sweep.add_flag("--json", options.json, "Print the summary as JSON");
     sweep.footer(
         "Every point is a process of its own; one that fails, crashes or hangs is reported and does not stop the others.\n"

@@ -111,8 +111,10 @@ struct totals {
   double run_seconds = 0;  // sum over all points: CPU time of their processes; with Slurm, wall-clock time
 };
 
+// Returns how many points run at once; 1 if only Slurm knows.
 unsigned at_once(const sweep_options& o) {
-  return o.jobs ? o.jobs : std::max(1U, std::thread::hardware_concurrency());
+  if (o.jobs || o.slurm) return std::max(1U, o.jobs);
+  return std::max(1U, std::thread::hardware_concurrency());
 }
 
 class sweep {

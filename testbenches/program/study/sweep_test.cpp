@@ -370,6 +370,11 @@ TEST_F(sweep, results_are_printed_for_other_programs) {
   EXPECT_TRUE(rows_of[1]["latency"].is_number());
   EXPECT_TRUE(rows_of[1]["none"].is_null());
   EXPECT_EQ(hcasim("results out --table metrics").text, "position,name,title,unit\n0,latency,latency,ns\n1,none,none,\n");
+  file("many.yaml", study("  ticks: {knob: parameters.ticks, range: {from: 1, to: 12, step: 1}}\n"));
+  ASSERT_EQ(hcasim("sweep many.yaml -o many").status, 0);
+  const auto points = ordered_json::parse(hcasim("results many --json").text);
+  ASSERT_EQ(points.size(), 12U);
+  for (std::size_t i = 0; i < points.size(); ++i) EXPECT_EQ(points[i]["id"], i + 1) << "in the order of numbers, not of texts";
   EXPECT_EQ(hcasim("results out --table metric").text,
             "hcasim: --table: 'out' has no table 'metric'; did you mean 'metrics'?\n");
   EXPECT_EQ(hcasim("results nowhere").text,
@@ -395,6 +400,9 @@ TEST_F(sweep, a_plan_estimates_time_and_memory_from_one_point) {
   EXPECT_EQ(lost.status, 2);
   EXPECT_NE(lost.text.find("cannot make a temporary folder: "), std::string::npos) << lost.text;
   EXPECT_NE(lost.text.find("name another place in TMPDIR"), std::string::npos) << lost.text;
+  const auto for_slurm = nlohmann::json::parse(hcasim("sweep s.yaml --dry-run --json --executor slurm").text);
+  EXPECT_EQ(for_slurm["estimate"]["at_once"], 1) << "Slurm decides how many run at once";
+  EXPECT_EQ(hcasim("sweep s.yaml -o out --dry-run --resume").status, 2);
   file("s.yaml", study("  wrong: {knob: parameters.check_fails, values: ['true', 'false']}\n"));
   const outcome failing = hcasim("sweep s.yaml --dry-run");
   EXPECT_EQ(failing.status, 1);
