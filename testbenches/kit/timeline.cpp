@@ -42,8 +42,9 @@ std::string place(const std::string& node_or_unit, const P&) {
   return node_or_unit;
 }
 std::string place(const std::string& node, const dma_request& d) {
-  constexpr std::array<const char*, dma_sources> data{"payload", "WQE",     "receive WQE",     "context",  "page table",
-                                                      "CQE",     "command", "doorbell record", "interrupt"};
+  constexpr std::array data{"payload", "WQE",     "receive WQE",     "context",  "page table",
+                            "CQE",     "command", "doorbell record", "interrupt"};
+  static_assert(data.size() == dma_sources);
   return node + "DMA of " + data[static_cast<std::size_t>(d.source)];
 }
 

@@ -1,6 +1,7 @@
 #include "testbenches/program/report/what_if_table.h"
 
 #include <cmath>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -36,19 +37,22 @@ std::string html_row(const ordered_json& point, const ordered_json& gain) {
   return out + html_cell(values) + html_cell(gain.value("busiest", "")) + "</tr>\n";
 }
 
-// Returns the lines of one list: resources or latencies. Units count where no knob helps by itself.
-std::string html_rows(const ordered_json& point, const ordered_json& trials) {
+// Returns the changes of one list, resources or latencies, that help. Units count where no knob helps by itself.
+std::vector<const ordered_json*> helpful(const ordered_json& trials) {
+  std::vector<const ordered_json*> out;
   for (const char* list : {"gains", "units"}) {
-    std::string rows;
-    std::size_t count = 0;
     for (const auto& gain : trials[list]) {
-      if (count == rows_of_point || gain.value("gain", 0.0) < helps) continue;
-      rows += html_row(point, gain);
-      ++count;
+      if (out.size() < rows_of_point && gain.value("gain", 0.0) >= helps) out.push_back(&gain);
     }
-    if (count != 0) return rows;
+    if (!out.empty()) break;
   }
-  return "";
+  return out;
+}
+
+std::string html_rows(const ordered_json& point, const ordered_json& trials) {
+  std::string rows;
+  for (const ordered_json* gain : helpful(trials)) rows += html_row(point, *gain);
+  return rows;
 }
 
 }  // namespace
@@ -69,14 +73,8 @@ ordered_json what_ifs_of(result_file& results) {
 ordered_json largest_gains(const ordered_json& what_if) {
   ordered_json out = ordered_json::array();
   for (const ordered_json* trials : {&what_if, &what_if["latencies"]}) {
-    const std::size_t before = out.size();
-    for (const char* list : {"gains", "units"}) {
-      for (const auto& gain : (*trials)[list]) {
-        if (out.size() - before == rows_of_point || gain.value("gain", 0.0) < helps) continue;
-        out.push_back({gain["relieved"], gain["change"], std::round(gain["gain"].get<double>() * 1000) / 10});
-      }
-      if (out.size() > before) break;
-    }
+    for (const ordered_json* gain : helpful(*trials))
+      out.push_back({(*gain)["relieved"], (*gain)["change"], std::round((*gain)["gain"].get<double>() * 1000) / 10});
   }
   return out;
 }

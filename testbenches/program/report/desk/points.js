@@ -85,7 +85,7 @@ const points = (() => {
     to.append(make('p', {}, 'Again, with the way of an operation and what binds:'), make('pre', {class: 'command'}, results.command(n) + ' --explain --what-if'));
     if (more.resources?.length) to.append(listed(more.resources.map(([r, u]) => [r, u]), ['resource', 'busy %']));
     if (more.what_if) to.append(make('h4', {}, 'What relieving a resource gains'), more.what_if.length ? listed(more.what_if, ['relieved', 'change', 'gain %']) : make('p', {}, 'no tried change gains 1 %'));
-    curves = (more.series ?? []).map((s) => curve(to, ...s));
+    curves = (more.series ?? []).filter(([, , , values]) => values.some((v) => v !== null)).map((s) => curve(to, ...s));
     (more.breakdown ?? []).forEach(([operation, steps]) => to.append(make('h4', {}, operation), waterfall(operation, steps)));
   }
   // Bars one behind the other, and the same as a table for who cannot see them.
