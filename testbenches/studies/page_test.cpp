@@ -89,7 +89,7 @@ TEST_F(page, opens_without_a_network_and_can_be_used) {
   EXPECT_EQ(seen["accessibility_dark"], json::array());
 }
 
-// A browser gets the page as far as there are points. The server ends with the sweep.
+// A browser gets the page as far as there are points, also when it asks in two parts. The server ends with the sweep.
 TEST_F(page, is_served_while_points_arrive) {
   std::ofstream("slow.yaml")
       << "base: {testbench: message_rate, parameters: {messages: 30000}}\n"
@@ -97,8 +97,8 @@ TEST_F(page, is_served_while_points_arrive) {
   const outcome o = run_program(
       "bash", fmt::format("-c \"{} sweep slow.yaml -j 1 -o live --watch 2> said & "
                           "while ! grep -qs http said; do sleep 0.05; done; address=\\$(grep -o 'http[^ ]*' said); "
-                          "page() {{ exec 3<>/dev/tcp/127.0.0.1/\\$(grep -o '[0-9]*/$' said | tr -d /); printf 'GET %s "
-                          "HTTP/1.1\\r\\n\\r\\n' \\$1 >&3; cat <&3; }}; "
+                          "page() {{ exec 3<>/dev/tcp/127.0.0.1/\\$(grep -o '[0-9]*/$' said | tr -d /); "
+                          "printf 'GET %s HTTP/1.1\\r\\n' \\$1 >&3; sleep 0.02; printf 'Accept: */*\\r\\n\\r\\n' >&3; cat <&3; }}; "
                           "while ! test -f live/results.sqlite; do sleep 0.05; done; "
                           "seen=''; while kill -0 %1 2>/dev/null; do n=\\$(page /points 2>/dev/null | tail -1); "
                           "seen=\\$seen,\\$n; test \\${{n:-0}} -gt 1 && ! grep -qs id=.charts page.html && page / > page.html; "

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -82,13 +83,27 @@ class server {
     }
     return text.insert(text.rfind("</body>"), fmt::format(fmt::runtime(look_again), number));
   }
+  // Reads what a client says, at most `patience` between two parts. Returns false at its end.
+  static bool read_part(int client, std::chrono::milliseconds patience, std::string& text) {
+    char part[4096];
+    pollfd ready{client, POLLIN, 0};
+    int said = 0;
+    do {
+      said = ::poll(&ready, 1, static_cast<int>(patience.count()));
+    } while (said < 0 && errno == EINTR);  // the sweep's end
+    const ssize_t n = said > 0 ? ::read(client, part, sizeof part) : 0;
+    if (n <= 0) return false;
+    text.append(part, static_cast<std::size_t>(n));
+    return true;
+  }
   void answer() {
     const int client = ::accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC);
     if (client < 0) return;
-    char request[4096];
-    pollfd ready{client, POLLIN, 0};
-    const ssize_t n = ::poll(&ready, 1, 1000) > 0 ? ::read(client, request, sizeof request) : 0;
-    const std::string_view line(request, n > 0 ? static_cast<std::size_t>(n) : 0);
+    const timeval patience{.tv_sec = 1, .tv_usec = 0};
+    ::setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);  // a client that does not read
+    std::string line;
+    while (line.size() < longest_request && line.find("\r\n\r\n") == std::string::npos && read_part(client, 1s, line)) {
+    }
     asked_ = true;
     if (line.starts_with("GET /points ")) {
       send(client, "200 OK", "text/plain", points());
@@ -97,6 +112,14 @@ class server {
       send(client, "200 OK", "text/html; charset=utf-8", page());
     } else {
       send(client, "404 Not Found", "text/plain", "there is only /\n");
+    }
+    hang_up(client);
+  }
+  // Closes in order. A socket that is closed with bytes unread resets its connection, and the client loses the answer's end.
+  static void hang_up(int client) {
+    ::shutdown(client, SHUT_WR);
+    std::string unread;
+    while (unread.size() < longest_request && read_part(client, 1s, unread)) {
     }
     ::close(client);
   }
@@ -113,6 +136,7 @@ class server {
     }
   }
 
+  static constexpr std::size_t longest_request = 64 * 1024;
   std::filesystem::path file_;
   int socket_;
   bool asked_ = false;
