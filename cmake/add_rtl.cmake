@@ -1,6 +1,6 @@
 # hca_add_rtl(NAME name TOP module SOURCES files... PINS bundles...
 #             [FILELISTS files...] [INCLUDE_DIRS folders...] [DEFINES A=1 ...] [PARAMETERS N=4 ...]
-#             [WARNINGS errors|show|off] [VERILATOR_ARGS ...] [INTERFACE known] [MUTATIONS file | MUTANTS all|N] [INSTRUMENTED])
+#             [WARNINGS errors|show|off] [VERILATOR_ARGS ...] [INTERFACE known] [MUTATIONS file | MUTANTS all|N] [INSTRUMENTED] [LOADED])
 #
 # Verilates a unit and wraps it as a design that the shells of tlm/rtl drive: the library `name`, and a header "rtl/<name>.h" with
 #   std::unique_ptr<hcasim::rtl::design> hcasim::rtl::make_<name>();
@@ -31,6 +31,9 @@
 #
 # INSTRUMENTED adds waveforms, assertions and coverage (lines, toggles, cover properties). MUTATIONS builds every seeded fault of a file into one design; `mutate`
 # chooses which one is active. MUTANTS builds in faults of SOURCES that are made mechanically, all or N, evenly spread.
+#
+# LOADED (within hcasim): the design is a shared object, `name`.so of the folder designs, and the library `name` loads it when it
+# makes the first one. The target `parts` builds it; programs and libraries are built without it.
 include_guard(GLOBAL)
 include(${CMAKE_CURRENT_LIST_DIR}/rtl_advice.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/rtl_verilate.cmake)
@@ -38,7 +41,7 @@ include(${CMAKE_CURRENT_LIST_DIR}/rtl_faults.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/add_unit.cmake)
 
 function(hca_add_rtl)
-  cmake_parse_arguments(ARG "INSTRUMENTED" "NAME;TOP;INTERFACE;MUTATIONS;MUTANTS;WARNINGS"
+  cmake_parse_arguments(ARG "INSTRUMENTED;LOADED" "NAME;TOP;INTERFACE;MUTATIONS;MUTANTS;WARNINGS"
                         "SOURCES;FILELISTS;INCLUDE_DIRS;DEFINES;PINS;PARAMETERS;VERILATOR_ARGS" ${ARGN})
   foreach(needed NAME TOP PINS)
     if(NOT ARG_${needed})
@@ -132,11 +135,18 @@ function(hca_add_rtl)
   if(HCASIM_SANITIZE)
     set(fast -O0)  # clang takes a minute for a design, for a few hundred cycles in all
   endif()
-  add_library(${name}_slow OBJECT ${slow_sources})
-  add_library(${name} STATIC ${fast_sources} ${dir}/${name}_design.cpp $<TARGET_OBJECTS:${name}_slow>)
-  target_compile_options(${name}_slow PRIVATE -O0 -w)
-  target_compile_options(${name} PRIVATE ${fast} -w)  # generated code has warnings of its own
-  foreach(part ${name} ${name}_slow)
+  set(code ${name})
+  if(ARG_LOADED)
+    set(code ${name}_code)
+  endif()
+  add_library(${code}_slow OBJECT ${slow_sources})
+  add_library(${code} STATIC ${fast_sources} ${dir}/${name}_design.cpp $<TARGET_OBJECTS:${code}_slow>)
+  target_compile_options(${code}_slow PRIVATE -O0 -w)
+  target_compile_options(${code} PRIVATE ${fast} -w)  # generated code has warnings of its own
+  foreach(part ${code} ${code}_slow)
+    if(ARG_LOADED)
+      target_compile_options(${part} PRIVATE -fPIC -fvisibility=hidden)
+    endif()
     target_include_directories(${part} PUBLIC $<BUILD_INTERFACE:${dir}>)
     target_link_libraries(${part} PUBLIC hcasim_rtl hcasim_verilated)
     set_target_properties(${part} PROPERTIES EXCLUDE_FROM_ALL ON EXPORT_COMPILE_COMMANDS OFF UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
@@ -149,5 +159,37 @@ function(hca_add_rtl)
       hca_begin_verilated(${part})
     endif()
   endforeach()
+  if(ARG_LOADED)
+    hca_load_design(${name} ${dir} "${ARG_INTERFACE}")
+  endif()
   set_target_properties(${name} PROPERTIES HCASIM_RTL_DIR ${dir} HCASIM_RTL_INTERFACE "${ARG_INTERFACE}")
+endfunction()
+
+# The library that loads a design, and the object that it loads.
+function(hca_load_design name dir interface)
+  file(CONFIGURE OUTPUT ${dir}/${name}_load.cpp CONTENT "// Made by hca_add_rtl.
+#include \"rtl/${name}.h\"
+#include \"tlm/rtl/unit_loading.h\"
+
+std::unique_ptr<hcasim::rtl::design> hcasim::rtl::make_${name}(unsigned random_reset) {
+  static const design_factory make = own_design(\"${name}\");
+  return make(random_reset);
+}
+")
+  file(CONFIGURE OUTPUT ${dir}/${name}_object.cpp CONTENT "// Made by hca_add_rtl.
+#include \"rtl/${name}.h\"
+#include \"tlm/rtl/unit_object.h\"
+
+HCASIM_UNIT_OBJECT(\"${interface}\", \"${name}\", hcasim::rtl::make_${name}, nullptr)
+")
+  hca_library(${name} ${dir}/${name}_load.cpp LINK hcasim_rtl)
+  target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${dir}>)
+  add_library(${name}_object MODULE ${dir}/${name}_object.cpp)
+  target_link_libraries(${name}_object PRIVATE ${name}_code hcasim_design)
+  target_link_options(${name}_object PRIVATE LINKER:--exclude-libs,ALL)
+  set_target_properties(${name} ${name}_object PROPERTIES EXPORT_COMPILE_COMMANDS OFF)
+  set_target_properties(${name}_object PROPERTIES PREFIX "" OUTPUT_NAME ${name} LIBRARY_OUTPUT_DIRECTORY ${HCASIM_DESIGNS}
+                                                  CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  add_dependencies(parts ${name}_object)
+  install(TARGETS ${name}_object LIBRARY DESTINATION lib/hcasim/designs)
 endfunction()

@@ -4,6 +4,7 @@ include(GNUInstallDirs)
 
 set(HCASIM_INSTALL_INCLUDE ${CMAKE_INSTALL_INCLUDEDIR}/hcasim)
 set(HCASIM_INSTALL_SHARE ${CMAKE_INSTALL_DATADIR}/hcasim)
+set(HCASIM_INSTALL_DESIGNS lib/hcasim/designs)
 set(HCASIM_INSTALL_CMAKE ${CMAKE_INSTALL_LIBDIR}/cmake/hcasim)
 
 # The libraries that these stand on, those of the project alone.
@@ -28,7 +29,7 @@ function(hca_closure variable)
   set(${variable} ${seen} PARENT_SCOPE)
 endfunction()
 
-hca_closure(libraries hcasim_system hcasim_lockstep)
+hca_closure(libraries hcasim_system hcasim_lockstep hcasim_verilated)  # the last for designs of users
 set(designs)
 set(HCASIM_OWN_LIBRARIES ${libraries})
 list(FILTER HCASIM_OWN_LIBRARIES INCLUDE REGEX "^hcasim_")
@@ -75,14 +76,15 @@ install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 # Once to be installed, once for those who take the build as it is: CMAKE_PREFIX_PATH=build/release.
 set(HCASIM_MODULES "\${CMAKE_CURRENT_LIST_DIR}")
 configure_package_config_file(cmake/hcasimConfig.cmake.in ${CMAKE_BINARY_DIR}/package/hcasimConfig.cmake
-                              INSTALL_DESTINATION ${HCASIM_INSTALL_CMAKE} PATH_VARS HCASIM_INSTALL_SHARE)
+                              INSTALL_DESTINATION ${HCASIM_INSTALL_CMAKE} PATH_VARS HCASIM_INSTALL_SHARE HCASIM_INSTALL_DESIGNS)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/hcasimConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/package/hcasimConfig.cmake ${CMAKE_BINARY_DIR}/hcasimConfigVersion.cmake
         DESTINATION ${HCASIM_INSTALL_CMAKE})
 set(HCASIM_MODULES ${CMAKE_SOURCE_DIR}/cmake)
 set(HCASIM_INSTALL_SHARE ${CMAKE_SOURCE_DIR})
+set(HCASIM_INSTALL_DESIGNS ${HCASIM_DESIGNS})
 configure_package_config_file(cmake/hcasimConfig.cmake.in ${CMAKE_BINARY_DIR}/hcasimConfig.cmake INSTALL_DESTINATION ${CMAKE_BINARY_DIR}
-                              INSTALL_PREFIX ${CMAKE_BINARY_DIR} PATH_VARS HCASIM_INSTALL_SHARE)
+                              INSTALL_PREFIX ${CMAKE_BINARY_DIR} PATH_VARS HCASIM_INSTALL_SHARE HCASIM_INSTALL_DESIGNS)
 export(EXPORT hcasim NAMESPACE hcasim:: FILE ${CMAKE_BINARY_DIR}/hcasimTargets.cmake)
 export(EXPORT hcasimProgram NAMESPACE hcasim:: FILE ${CMAKE_BINARY_DIR}/hcasimProgramTargets.cmake)
 

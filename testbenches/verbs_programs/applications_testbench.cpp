@@ -6,6 +6,7 @@
 #include "testbenches/program/execution/interrupt.h"
 #include "testbenches/program/execution/testbench.h"
 #include "testbenches/verbs_programs/program_set.h"
+#include "tlm/base/missing_part.h"
 
 namespace hcasim {
 namespace {
@@ -46,6 +47,8 @@ class applications_testbench final : public testbench {
     } catch (const input_error&) {
       throw;
     } catch (const std::system_error&) {
+      throw;
+    } catch (const missing_part&) {
       throw;
     } catch (const std::exception& e) {
       throw input_error(fmt::format("applications: {}", e.what()));

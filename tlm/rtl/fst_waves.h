@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 class VerilatedVcdFile;
 
@@ -11,7 +10,5 @@ namespace hcasim::rtl {
 
 // Returns a file for a VerilatedVcdC, for opening by name and closing. Like VerilatedVcdFile, it goes on after a failed write.
 std::unique_ptr<VerilatedVcdFile> fst_waves();
-// Converts a VCD file written by fst_waves() to FST. Throws std::runtime_error.
-void vcd_to_fst(const std::string& vcd, const std::string& fst);
 
 }  // namespace hcasim::rtl

@@ -1,14 +1,11 @@
 #include "tlm/rtl/registry.h"
 
-#include <dlfcn.h>
-
 #include <deque>
 #include <filesystem>
 #include <stdexcept>
 #include <utility>
 
-#include "tlm/base/ending.h"
-#include "tlm/rtl/object_file.h"
+#include "tlm/rtl/unit_loading.h"
 
 namespace hcasim::rtl {
 namespace {
@@ -41,44 +38,6 @@ bool is_path(const std::string& name) {
   return name.find('/') != std::string::npos || name.ends_with(".so");
 }
 
-[[noreturn]] void refuse(const std::string& who, const std::string& file, const std::string& why) {
-  throw std::invalid_argument(who + ".implementation: " + file + why);
-}
-
-// Objects stay loaded: their code is in use until the program ends.
-const unit_object& load(const std::string& who, const std::string& file) {
-  std::error_code ec;
-  const fs::path path = fs::absolute(file);
-  if (!fs::exists(path, ec)) {
-    const std::string whole = path.lexically_normal().string();
-    refuse(who, file, " is not there" + (whole == file ? std::string() : " (" + whole + ")"));
-  }
-  if (!fs::is_regular_file(path, ec)) refuse(who, file, " is not a file; name a shared object (.so)");
-  if (const std::string how = cut_off(path.string()); !how.empty())
-    refuse(who, file, " is not a shared object that can be loaded: " + how);
-  const std::string loading = who + ".implementation: loading " + file;
-  const ending::unfinished work(loading.c_str());
-  void* const object = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!object) {
-    const std::string why = ::dlerror();
-    const bool undefined = why.find("undefined symbol") != std::string::npos;
-    refuse(who, file, (undefined ? " does not stand alone: " : " is not a shared object that can be loaded: ") + why);
-  }
-  void* const symbol = ::dlsym(object, "hcasim_unit");
-  if (!symbol) refuse(who, file, " exports no hcasim_unit; build it with hca_add_unit (docs/coverification.md)");
-  const auto get = reinterpret_cast<const unit_object* (*)()>(symbol);
-  const unit_object* const unit = get();
-  if (!unit) refuse(who, file, ": hcasim_unit gives nothing");
-  if (unit->version != unit_object::this_version) {
-    refuse(who, file,
-           " was made for version " + std::to_string(unit->version) + " of the interface, this program has " +
-               std::to_string(unit_object::this_version) + "; build it again with this hcasim");
-  }
-  if (unit->layout != unit_object::this_layout)
-    refuse(who, file, " was compiled with other headers than this program; build it again with this hcasim");
-  return *unit;
-}
-
 // Returns the entry exported by the file of `which`, or registered under this name.
 entry find_any(std::string_view kind, const std::string& who, const std::string& name, const std::vector<std::string>& knobs,
                std::vector<std::string_view> others) {
@@ -88,7 +47,7 @@ entry find_any(std::string_view kind, const std::string& who, const std::string&
     for (const std::string_view n : names_of(kind, std::move(others))) known.append(n).append(", ");
     refuse(who, name, " is none of " + known + "or the path of a shared object");
   }
-  const unit_object& unit = load(who, name);
+  const unit_object& unit = load_unit(who, name);
   if (!unit.kind || kind != unit.kind) {
     refuse(who, name,
            " holds a unit of kind " + std::string(unit.kind ? unit.kind : "(none)") + ", one of kind " + std::string(kind) +

@@ -21,7 +21,8 @@
 #include "testbenches/coverification/lockstep/search.h"
 #include "testbenches/coverification/lockstep/stream_cover.h"
 #include "tlm/base/ending.h"
-#include "tlm/rtl/fst_waves.h"
+#include "tlm/base/missing_part.h"
+#include "tlm/rtl/fst_stream.h"
 
 namespace hcasim::lockstep {
 
@@ -255,6 +256,8 @@ report run(const std::string& unit, const item_stream& stream, const options& gi
 
 namespace {
 
+constexpr int without_part = 3;  // status of a child: a design is not there
+
 // A report crosses the pipe as text.
 void save(const report& r, FILE* f) {
   std::fprintf(f,
@@ -331,7 +334,7 @@ report run_isolated(const std::string& unit, const item_stream& stream, const op
       r.differences = 1;
       r.problem = e.what();
       save(r, out);
-      status = 1;
+      status = dynamic_cast<const missing_part*>(&e) ? without_part : 1;
     }
     std::fclose(out);
     std::fflush(nullptr);
@@ -356,6 +359,7 @@ report run_isolated(const std::string& unit, const item_stream& stream, const op
                 : WIFSIGNALED(status) ? "the run was ended by signal " + std::to_string(WTERMSIG(status))
                                       : "the run gave no report";
   }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == without_part) throw missing_part(r.problem);
   return r;
 }
 

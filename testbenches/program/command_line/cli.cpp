@@ -21,6 +21,7 @@
 #include "testbenches/program/places/places.h"
 #include "testbenches/program/processes/signals.h"
 #include "testbenches/program/results/report.h"
+#include "tlm/base/missing_part.h"
 
 namespace hcasim {
 namespace {
@@ -104,6 +105,8 @@ int run_words(int argc, char** argv, platform_factory machine) {
     }
   } catch (const input_error& e) {
     return refuse(e.what(), wants_json);
+  } catch (const missing_part& e) {
+    return refuse(e.what(), wants_json, run_without_part);
   } catch (const std::system_error& e) {
     return refuse(cause(e), wants_json);
   } catch (const std::exception& e) {

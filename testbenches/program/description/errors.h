@@ -14,6 +14,7 @@ namespace hcasim {
 inline constexpr int run_passed = 0;
 inline constexpr int run_failed = 1;
 inline constexpr int run_bad_input = 2;
+inline constexpr int run_without_part = 3;  // a part of hcasim is not built or installed
 
 class input_error : public std::runtime_error {
  public:

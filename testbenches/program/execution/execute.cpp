@@ -12,6 +12,7 @@
 #include "testbenches/program/description/system_errors.h"
 #include "testbenches/program/results/hierarchy.h"
 #include "testbenches/program/results/report.h"
+#include "tlm/base/missing_part.h"
 #include "tlm/base/reports.h"
 
 namespace hcasim {
@@ -57,6 +58,8 @@ void run_listening(testbench& bench, run_context& context, std::vector<std::stri
     bench.run(context);
     context.finish();
   } catch (const input_error&) {
+    throw;
+  } catch (const missing_part&) {
     throw;
   } catch (const run_stopped& e) {
     context.result().stop(e.what());

@@ -244,6 +244,25 @@ TEST_F(program, files_without_an_end_and_places_without_room) {
   EXPECT_NE(full.text.find("not all of standard output could be written"), std::string::npos) << full.text;
 }
 
+// RTL and the library for programs are built apart from the program, which names what is missing and leaves nothing behind.
+TEST_F(program, a_part_that_is_not_built_is_named) {
+  fs::copy_file(places::program, "hcasim_alone");
+  const auto alone = [](const char* words) { return run_program("./hcasim_alone", words); };
+  EXPECT_EQ(alone("run ping --no-trace -o out").status, 0);
+  fs::remove_all("out");
+  for (const auto& [words, part] : std::map<std::string, std::string>{
+           {"run ping --no-trace -o out --set node0.hca.key_check.implementation=rtl", "the RTL design key_check_design"},
+           {"run lockstep --no-trace -o out --unit doorbell", "the RTL design doorbell_design"},
+           {"run lockstep --no-trace -o out --unit doorbell --fault 1", "the RTL design doorbell_faulty"},
+           {"exec --no-trace -o out -- true", "the library that stands in for libibverbs"}}) {
+    const outcome o = alone(words.c_str());
+    EXPECT_EQ(o.status, 3) << o.text;
+    EXPECT_NE(o.text.find(part + " is not there: "), std::string::npos) << o.text;
+    EXPECT_NE(o.text.find("./dev build parts"), std::string::npos) << o.text;
+    EXPECT_FALSE(fs::exists("out")) << words;
+  }
+}
+
 TEST_F(program, same_seed_same_bytes) {
   for (const char* folder : {"a", "b"}) {
     const outcome o = hcasim(fmt::format("run random_traffic -o {} --operations 200 --seed 5", folder));

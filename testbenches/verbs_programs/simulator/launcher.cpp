@@ -1,4 +1,5 @@
 #include "testbenches/verbs_programs/simulator/launcher.h"
+#include "tlm/base/missing_part.h"
 
 #include <fcntl.h>
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): sigprocmask and the others are POSIX
@@ -160,10 +161,9 @@ std::string find_library() {
   for (const fs::path& p : {here / "libhcasim_verbs.so", here / "../lib/hcasim/libhcasim_verbs.so"}) {
     if (fs::exists(p, ec)) return fs::canonical(p);
   }
-  throw std::runtime_error(
-      fmt::format("programs cannot be run: libhcasim_verbs.so, which stands in for libibverbs, is neither in {} nor in "
-                  "../lib/hcasim; run hcasim where it was built or installed. A build makes it when the package libibverbs-dev "
-                  "is there",
+  throw missing_part(
+      "the library that stands in for libibverbs",
+      fmt::format("libhcasim_verbs.so is neither in {} nor in ../lib/hcasim. It needs the package libibverbs-dev",
                   here.string()));
 }
 
