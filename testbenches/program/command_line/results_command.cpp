@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <iostream>
 
@@ -8,6 +10,7 @@
 #include "testbenches/program/command_line/command.h"
 #include "testbenches/program/description/errors.h"
 #include "testbenches/program/description/names.h"
+#include "testbenches/program/results/parquet.h"
 #include "testbenches/program/results/report.h"
 #include "testbenches/program/study/results.h"
 
@@ -35,7 +38,8 @@ std::string csv_line(const ordered_json& row) {
 
 class results_command final : public command {
  public:
-  results_command() : command("results", "Print the points of a study, or another table of its results, as CSV or JSON") {}
+  results_command()
+      : command("results", "Print the points of a study, or another table of its results, as CSV, JSON or Parquet") {}
 
   void declare(CLI::App& options) override {
     options.add_option("results", folder_, "The folder that 'hcasim sweep' wrote")->required()->type_name("DIR");
@@ -43,11 +47,16 @@ class results_command final : public command {
         ->type_name("NAME")
         ->capture_default_str();
     CLI::Option* const csv = options.add_flag("--csv", csv_, "Print CSV, the default");
-    options.add_flag("--json", json_, "Print JSON: a list of objects")->excludes(csv);
+    CLI::Option* const json = options.add_flag("--json", json_, "Print JSON: a list of objects")->excludes(csv);
+    options.add_flag("--parquet", parquet_, "Write Apache Parquet to the standard output, which must be no terminal")
+        ->excludes(csv)
+        ->excludes(json);
     options.footer("docs/studies.md lists the tables.");
   }
 
   int run(const context& /*c*/) override {
+    if (parquet_ && ::isatty(STDOUT_FILENO))
+      throw input_error("--parquet: a terminal shows no such file; write > points.parquet");
     result_file results = result_file::open(std::filesystem::path(folder_) / result_file::file_name, false);
     check_table(results);
     std::vector<std::string> columns;
@@ -58,20 +67,26 @@ class results_command final : public command {
                     wanted.push_back(row[1]);
                   });
     ordered_json list = ordered_json::array();
-    if (!json_) std::cout << csv_line(ordered_json(columns));
+    const bool csv = !json_ && !parquet_;
+    if (csv) std::cout << csv_line(ordered_json(columns));
     const std::string order = fmt::format("\"{}\"", fmt::join(columns, "\", \""));
     const std::string rows = fmt::format("SELECT {} FROM \"{}\" ORDER BY {}", fmt::join(wanted, ", "), table_, order);
     results.query(rows, [&](const auto& cells) {
       ordered_json row = ordered_json::array();
       for (const std::string& cell : cells) row.push_back(ordered_json::parse(cell)[0]);
-      if (!json_) {
+      if (csv) {
         std::cout << csv_line(row);
+        return;
+      }
+      if (parquet_) {
+        list.push_back(std::move(row));
         return;
       }
       ordered_json& to = list.emplace_back(ordered_json::object());
       for (std::size_t i = 0; i < columns.size(); ++i) to[columns[i]] = row[i];
     });
     if (json_) std::cout << dump(list);
+    if (parquet_) std::cout << parquet_file(columns, list);
     return run_passed;
   }
 
@@ -90,6 +105,7 @@ class results_command final : public command {
   std::string table_ = "results";
   bool csv_ = false;
   bool json_ = false;
+  bool parquet_ = false;
 };
 
 }  // namespace

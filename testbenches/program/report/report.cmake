@@ -1,7 +1,8 @@
-# The charting library of `hcasim report --html`, as npm publishes it; the page carries it, so it works without a network. And axe-core,
-# for the page's test alone.
+# The charting library of `hcasim report --html`, as npm publishes it; the page carries it, so it works without a network. axe-core
+# and hyparquet are for tests alone.
 set(charts ${CMAKE_BINARY_DIR}/report/node_modules/echarts/dist/echarts.min.js)
-if(NOT EXISTS ${charts} OR NOT EXISTS ${CMAKE_BINARY_DIR}/report/node_modules/axe-core/axe.min.js)
+if(NOT EXISTS ${charts} OR NOT EXISTS ${CMAKE_BINARY_DIR}/report/node_modules/axe-core/axe.min.js
+   OR NOT EXISTS ${CMAKE_BINARY_DIR}/report/node_modules/hyparquet/package.json)
   find_program(NPM npm)
   if(NPM)
     file(COPY ${CMAKE_SOURCE_DIR}/testbenches/program/report/package.json ${CMAKE_SOURCE_DIR}/testbenches/program/report/package-lock.json DESTINATION ${CMAKE_BINARY_DIR}/report)

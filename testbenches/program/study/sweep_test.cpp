@@ -12,6 +12,8 @@
 
 #include <gtest/gtest.h>
 
+#include "testbenches/program/places/places.h"
+#include "testbenches/program/study/results.h"
 #include "testbenches/program/testing/sweep_study.h"
 
 namespace hcasim {
@@ -379,6 +381,30 @@ TEST_F(sweep, results_are_printed_for_other_programs) {
             "hcasim: --table: 'out' has no table 'metric'; did you mean 'metrics'?\n");
   EXPECT_EQ(hcasim("results nowhere").text,
             "hcasim: there is no result file 'nowhere/results.sqlite'; 'hcasim sweep STUDY.yaml -o DIR' makes one\n");
+}
+
+// A reader of another project finds the rows that JSON has: numbers, texts, no values, a table without rows, and several pages.
+TEST_F(sweep, results_are_written_as_parquet) {
+  file(
+      "s.yaml",
+      "study: s\nbase: {testbench: count_ticks}\naxes:\n  ticks: {knob: parameters.ticks, range: {from: 1, to: 150, step: 1}}\n"
+      "metrics:\n  latency: {figure: latency, unit: ns}\n  some: {formula: 1 / (latency - 100)}\n");
+  ASSERT_EQ(hcasim("sweep s.yaml -o out").status, 0);
+  result_file::open("out/results.sqlite", true)
+      .query("UPDATE points SET version = printf('%.*c', 10000, 'x')", [](const auto&) {});
+  const fs::path build = fs::path(places::program).parent_path();
+  for (const char* table : {"results", "points", "metrics", "goals"}) {
+    ASSERT_EQ(
+        run_program("sh", fmt::format("-c '{} results out --table {} --parquet > t.parquet'", places::selftest, table)).status,
+        0);
+    const outcome o = run_program("node", fmt::format("{}/testbenches/program/report/parquet_test.mjs {} t.parquet",
+                                                      places::source, (build / "report/node_modules/hyparquet").string()));
+    ASSERT_EQ(o.status, 0) << o.text << "\nnodejs and npm are in scripts/packages.txt";
+    EXPECT_EQ(nlohmann::json::parse(o.text),
+              nlohmann::json::parse(hcasim(fmt::format("results out --table {} --json", table)).text))
+        << table;
+    EXPECT_EQ(fs::file_size("t.parquet") > 1'500'000, std::string(table) == "points") << "pages end after a megabyte";
+  }
 }
 
 TEST_F(sweep, a_plan_estimates_time_and_memory_from_one_point) {
