@@ -11,20 +11,20 @@ namespace hcasim::applications {
 
 using namespace verbs;
 
-client::client(node& n, std::uint32_t node_number, outside_memory& bytes, activity& a, waiting& w, cm::manager& m,
-               client_statistics& counters, const time_config& time, bit_rate rate, std::uint64_t seed)
+client::client(node& n, std::uint32_t node_number, outside_memory& bytes, activity& a, const client_services& run,
+               std::uint64_t seed)
     : where(n),
       number(node_number),
       changes(a),
-      sleeping(w),
-      connections(m),
-      stats(counters),
-      config(time),
-      link_rate(rate),
+      sleeping(run.sleeping),
+      connections(run.connections),
+      stats(run.stats),
+      config(run.config),
+      link_rate(run.link_rate),
       memory(n.host.memory_bytes(), seed),
       queues(n.host.memory_bytes(), seed + 1) {
   memory.set_source(bytes);
-  memory.set_pin_limit(time.locked_memory);
+  memory.set_pin_limit(config.locked_memory);
 }
 
 namespace {

@@ -57,9 +57,18 @@ struct opening {
   std::function<void()> tell;  // called for each asynchronous event
 };
 
+// Shared by the processes of a run.
+struct client_services {
+  waiting& sleeping;
+  cm::manager& connections;
+  client_statistics& stats;
+  const time_config& config;
+  bit_rate link_rate;
+};
+
 struct client {
-  client(node& where, std::uint32_t number, outside_memory& bytes, activity& changes, waiting& sleeping,
-         cm::manager& connections, client_statistics& counters, const time_config& config, bit_rate link_rate,
+  // `number`: of the node; `changes`: of the process; `seed`: of the places of its memory.
+  client(node& where, std::uint32_t number, outside_memory& bytes, activity& changes, const client_services& run,
          std::uint64_t seed);
 
   // Destroys all objects left in the context, as the kernel does. Their handles are invalid then.

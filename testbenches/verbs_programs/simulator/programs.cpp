@@ -48,8 +48,8 @@ programs::process::process(family& f, programs& p, std::uint32_t number, std::ui
     : of(f),
       where(p.system_.at(number)),
       bytes(changes),
-      verbs(where, number, bytes, changes, p.waiting_, p.connections_, p.statistics_, p.config_.time,
-            p.system_.config().link.rate, seed) {
+      verbs(where, number, bytes, changes,
+            {p.waiting_, p.connections_, p.statistics_, p.config_.time, p.system_.config().link.rate}, seed) {
   verbs.gids = p.config_.gids;
   verbs.of_process = &bytes;
   verbs.node_used = &p.used_.at(number);

@@ -58,7 +58,7 @@ class fake_program {
  public:
   fake_program(cpu& c, node& n, hcasim::system& s)
       : network_(s),
-        client_(n, 0, space_, changes_, waiting_, connections_, statistics_, time_, bit_rate{100e9}, 1),
+        client_(n, 0, space_, changes_, {waiting_, connections_, statistics_, time_, bit_rate{100e9}}, 1),
         caller_{.c = c, .who = client_, .bed = bed_, .data = data_, .descriptors = [this](std::size_t count) {
                   std::vector<descriptor> out;
                   int ends[2];
