@@ -92,7 +92,7 @@ TEST_F(page, opens_without_a_network_and_can_be_used) {
 // A browser gets the page as far as there are points, also when it asks in two parts. The server ends with the sweep.
 TEST_F(page, is_served_while_points_arrive) {
   std::ofstream("slow.yaml")
-      << "base: {testbench: message_rate, parameters: {messages: 30000}}\n"
+      << "base: {testbench: message_rate, parameters: {messages: 80000}}\n"
          "axes: {seed: {knob: seed, values: [1, 2, 3, 4, 5, 6]}}\nmetrics: {rate: {figure: message_rate}}\n";
   const outcome o = run_program(
       "bash",
