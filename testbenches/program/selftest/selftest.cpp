@@ -112,6 +112,10 @@ class count_ticks : public testbench {
       std::fputs("about to crash\n", stderr);
       ::kill(::getpid(), SIGSEGV);
     }
+    if (hang_) {
+      std::puts("hangs");
+      std::fflush(stdout);
+    }
     while (hang_) std::this_thread::sleep_for(std::chrono::seconds(1));
     c.check(!check_fails_, "the check failed");
     c.result().figure("ticks", static_cast<double>(ticks_), "1", "ticks asked for");
