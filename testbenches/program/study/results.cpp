@@ -190,7 +190,7 @@ void result_file::check_format() {
                     file_.string(), version, format, study_value("version")));
   }
   std::string verdict;
-  query("SELECT * FROM pragma_quick_check(1)", [&](const auto& row) { verdict = row[0]; });
+  query("PRAGMA quick_check(1)", [&](const auto& row) { verdict = row[0]; });
   std::replace(verdict.begin(), verdict.end(), '\n', ' ');
   if (verdict != "ok") {
     throw input_error(
