@@ -252,7 +252,7 @@ TEST_F(surroundings, too_few_processes_are_named) {
       root ? "exec setpriv --reuid 61234 --regid 61234 --clear-groups prlimit --nproc=1 $H " : "ulimit -u 1; exec $H ";
   fs::permissions(folder(), fs::perms::all);
   study();
-  if (root && shell("setpriv --reuid 61234 --regid 61234 --clear-groups $H version").status != 0)
+  if (root && shell("setpriv --reuid 61234 --regid 61234 --clear-groups env $H version").status != 0)
     GTEST_SKIP() << "another user may not run the program here";
   const auto before = files();
   for (const char* command : {"run count_ticks -o x", "sweep s.yaml -o x"}) {
