@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -83,13 +84,14 @@ class server {
     }
     return text.insert(text.rfind("</body>"), fmt::format(fmt::runtime(look_again), number));
   }
-  // Reads what a client says, at most `patience` between two parts. Returns false at its end.
-  static bool read_part(int client, std::chrono::milliseconds patience, std::string& text) {
+  // Adds what a client says next to `text`. Returns false at its end, and at `until`.
+  static bool read_part(int client, clock::time_point until, std::string& text) {
     char part[4096];
     pollfd ready{client, POLLIN, 0};
     int said = 0;
     do {
-      said = ::poll(&ready, 1, static_cast<int>(patience.count()));
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock::now());
+      said = ::poll(&ready, 1, static_cast<int>(std::max(left, 0ms).count()));
     } while (said < 0 && errno == EINTR);  // the sweep's end
     const ssize_t n = said > 0 ? ::read(client, part, sizeof part) : 0;
     if (n <= 0) return false;
@@ -102,7 +104,8 @@ class server {
     const timeval patience{.tv_sec = 1, .tv_usec = 0};
     ::setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);  // a client that does not read
     std::string line;
-    while (line.size() < longest_request && line.find("\r\n\r\n") == std::string::npos && read_part(client, 1s, line)) {
+    const clock::time_point until = clock::now() + 1s;
+    while (line.size() < longest_request && line.find("\r\n\r\n") == std::string::npos && read_part(client, until, line)) {
     }
     asked_ = true;
     if (line.starts_with("GET /points ")) {
@@ -119,7 +122,8 @@ class server {
   static void hang_up(int client) {
     ::shutdown(client, SHUT_WR);
     std::string unread;
-    while (unread.size() < longest_request && read_part(client, 1s, unread)) {
+    const clock::time_point until = clock::now() + 1s;
+    while (unread.size() < longest_request && read_part(client, until, unread)) {
     }
     ::close(client);
   }
