@@ -41,18 +41,72 @@ endfunction()
 
 include(precompiled)
 
-# hca_library(NAME SOURCES... [LINK ...] [QUICK]): a library of own code. QUICK: hca_compile_quickly.
+# With HCASIM_FEW_SOURCES the libraries of one part of the tree are compiled together, each part in a library of its own,
+# hcasim_together_PART, on which the then empty libraries stand. From nothing this takes half the time: GCC spends most of it on
+# headers and templates, which each source has for itself. After a change it takes longer.
+option(HCASIM_FEW_SOURCES "Compile the libraries in a few large sources: quickest from nothing, slowest after a change" OFF)
+
+# Sets the part of the tree that the current folder is in.
+function(hca_part variable)
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${CMAKE_SOURCE_DIR} OUTPUT_VARIABLE path)
+  if(path STREQUAL "testbenches")
+    set(part program)
+  elseif(path MATCHES "^(models/)?(adapter|driver|testbenches)(/|$)")
+    set(part ${CMAKE_MATCH_2})
+  else()
+    set(part machine)  # with what all stands on
+  endif()
+  set(${variable} ${part} PARENT_SCOPE)
+endfunction()
+
+# hca_library(NAME SOURCES... [LINK ...] [QUICK] [ALONE]): a library of own code. QUICK: hca_compile_quickly. ALONE: never compiled
+# together with others.
 function(hca_library name)
-  cmake_parse_arguments(ARG "QUICK" "" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "QUICK;ALONE" "" "LINK" ${ARGN})
+  if(HCASIM_FEW_SOURCES AND NOT ARG_ALONE)
+    hca_part(part)
+    if(ARG_QUICK)
+      string(APPEND part _quick)
+    endif()
+    foreach(source IN LISTS ARG_UNPARSED_ARGUMENTS)
+      cmake_path(ABSOLUTE_PATH source)
+      set_property(GLOBAL APPEND PROPERTY HCASIM_SOURCES_OF_${part} ${source})
+    endforeach()
+    set_property(GLOBAL APPEND PROPERTY HCASIM_LIBRARIES_OF_${part} ${name})
+    set_property(GLOBAL APPEND PROPERTY HCASIM_TOGETHER ${part})
+    set(nothing ${CMAKE_BINARY_DIR}/begin_with/nothing.cpp)
+    file(CONFIGURE OUTPUT ${nothing} CONTENT "")
+    add_library(${name} STATIC ${nothing})
+    target_link_libraries(${name} PUBLIC hcasim_options ${ARG_LINK} hcasim_together_${part})
+    return()
+  endif()
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PUBLIC hcasim_options ${ARG_LINK})
   hca_in_groups(${name})
   if(ARG_QUICK)
     hca_compile_quickly(${name})
-    hca_begin_with(${name} begin_program)
+    if(NOT HCASIM_FEW_SOURCES)  # then one library alone would begin like that
+      hca_begin_with(${name} begin_program)
+    endif()
   else()
     hca_begin_with(${name} begin_model)
   endif()
+endfunction()
+
+# The libraries of HCASIM_FEW_SOURCES, when all others are there.
+function(hca_add_libraries_together)
+  get_property(parts GLOBAL PROPERTY HCASIM_TOGETHER)
+  list(REMOVE_DUPLICATES parts)
+  foreach(part IN LISTS parts)
+    get_property(sources GLOBAL PROPERTY HCASIM_SOURCES_OF_${part})
+    get_property(libraries GLOBAL PROPERTY HCASIM_LIBRARIES_OF_${part})
+    add_library(hcasim_together_${part} STATIC ${sources})
+    target_link_libraries(hcasim_together_${part} PUBLIC ${libraries})
+    hca_in_groups(hcasim_together_${part})
+    if(part MATCHES "_quick$")
+      hca_compile_quickly(hcasim_together_${part})
+    endif()
+  endforeach()
 endfunction()
 
 # hca_list_headers(FOLDER MACRO LEFT_OUT...): writes made/PATH/all.h of a folder whose headers are extensions: includes each, and

@@ -38,7 +38,7 @@ std::string shown_unit(const statistic& s) {
   return s.unit == "ps" ? "ns" : s.unit;
 }
 
-std::string text_of(const statistic& s, const tally& t) {
+std::string value_text(const statistic& s, const tally& t) {
   const auto numbers = numbers_of(s, t);
   if (numbers.size() == 1) {
     const bool count = std::holds_alternative<const counter*>(s.value);
@@ -68,7 +68,7 @@ std::string part_text(const measurement& m, const measurement::part& p) {
     if (e.of != of) flush();
     of = e.of;
     const statistic& s = e.reader.of();
-    rows.push_back({s.name, text_of(s, p.values[i]), shown_unit(s) == "1" ? "" : shown_unit(s), s.help});
+    rows.push_back({s.name, value_text(s, p.values[i]), shown_unit(s) == "1" ? "" : shown_unit(s), s.help});
   }
   flush();
   return out;
