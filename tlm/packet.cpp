@@ -228,6 +228,7 @@ void copy(const packet& from, packet& to) {
   to.head = from.head;
   to.payload = from.payload;
   to.tag = from.tag;
+  to.port = from.port;
   to.last_bit = from.last_bit;
   to.sealed_ = from.sealed_;
   to.due_ = from.due_;

@@ -142,6 +142,7 @@ struct packet : transaction {
   std::uint32_t payload = 0;  // payload bytes, without pad
   std::uint64_t tag = 0;      // for use by the building unit, until the packet has left the unit
   void* holder = nullptr;     // for use by the unit that places the payload
+  unsigned port = 0;          // of the adapter: by which the packet leaves, or has come
   ps last_bit{0};             // in the fabric: arrival of the last byte, if after the hand-over (cut-through)
   action departed{};          // set by the sender; the port calls it once, when the last byte has left the adapter
 

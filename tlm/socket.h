@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <coroutine>
 #include <cstdint>
+#include <deque>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -308,5 +309,13 @@ class target_socket final : public tlm::tlm_base_target_socket<32, forward_if<P>
   void* owner_ = nullptr;
   tlm::tlm_sync_enum (*method_)(void*, P&, tlm::tlm_phase, ps&) = nullptr;
 };
+
+// Returns sockets of one kind, as many as there are ports: NAME, NAME_2 ...
+template <class Socket>
+std::deque<Socket> socket_of_each_port(const std::string& name, unsigned ports) {
+  std::deque<Socket> sockets;
+  for (unsigned i = 0; i < ports; ++i) sockets.emplace_back((i == 0 ? name : name + "_" + std::to_string(i + 1)).c_str());
+  return sockets;
+}
 
 }  // namespace hcasim

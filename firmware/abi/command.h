@@ -116,9 +116,14 @@ struct hca_device_info {
   uint32_t functions;
   uint32_t device_memory; /* bytes */
   uint32_t flags;         /* enum hca_device_flags */
-  uint32_t queue_levels;  /* of a queue's page list */
+  uint16_t queue_levels;  /* of a queue's page list */
+  uint16_t second_lid;    /* of port 1; 0 = the adapter has port 0 alone */
 };
 HCA_LAYOUT(struct hca_device_info, 64);
+
+static inline unsigned hca_device_ports(const struct hca_device_info* d) {
+  return d->second_lid != 0 ? 2 : 1;
+}
 
 enum hca_device_flags {
   HCA_DEVICE_ON_DEMAND = 1 << 0,
@@ -210,7 +215,8 @@ HCA_LAYOUT(struct hca_create_xrc_srq, 32);
 struct hca_group_name {
   struct hca_gid gid; /* of a group */
   uint16_t lid;       /* of multicast */
-  uint8_t reserved[6];
+  uint8_t port;       /* by which its packets arrive */
+  uint8_t reserved[5];
 };
 HCA_LAYOUT(struct hca_group_name, 24);
 
@@ -228,6 +234,7 @@ enum hca_qp_attr {
   HCA_QP_STATE = 1 << 0,
   HCA_QP_SQD_NOTIFY = 1 << 2, /* to SQD */
   HCA_QP_ACCESS = 1 << 3,
+  HCA_QP_PORT = 1 << 5, /* to INIT; without it port 0 */
   HCA_QP_QKEY = 1 << 6,
   HCA_QP_AV = 1 << 7,
   HCA_QP_PATH_MTU = 1 << 8,
@@ -259,7 +266,9 @@ struct hca_modify_qp {
   uint32_t sq_psn;
   uint32_t rq_psn;
   uint32_t qkey;
-  uint32_t sqd_notify; /* 1: HCA_EVENT_SQ_DRAINED when the send queue is */
+  uint8_t sqd_notify; /* 1: HCA_EVENT_SQ_DRAINED when the send queue is */
+  uint8_t port;
+  uint8_t reserved[2];
 };
 HCA_LAYOUT(struct hca_modify_qp, 32);
 

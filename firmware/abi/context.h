@@ -74,12 +74,12 @@ struct hca_qpc {
   uint32_t uar;        /* page through which its doorbells are rung; those through another page are dropped */
   uint32_t xrcd;       /* domain of an XRC target or of an XRC SRQ; 0 = none */
   /* requester */
-  struct hca_buffer sq; /* in 64 B blocks */
-  uint32_t next_psn;    /* of the next new packet */
-  uint32_t una_psn;     /* oldest not acknowledged */
-  uint16_t sq_ci;       /* next block to fetch */
-  uint8_t sq_draining;  /* in SQD: some WQEs begun before are not complete */
-  uint8_t reserved1;
+  struct hca_buffer sq;   /* in 64 B blocks */
+  uint32_t next_psn;      /* of the next new packet */
+  uint32_t una_psn;       /* oldest not acknowledged */
+  uint16_t sq_ci;         /* next block to fetch */
+  uint8_t sq_draining;    /* in SQD: some WQEs begun before are not complete */
+  uint8_t port;           /* below HCA_PORTS: its packets leave and arrive there */
   uint32_t bound_windows; /* type 2 windows tied to this QP */
   struct hca_route route; /* beside dest_lid and service_level */
   uint32_t groups;        /* multicast groups with this QP */
@@ -110,7 +110,7 @@ enum { HCA_INBOUND_NONE = 0xff };
 
 enum { HCA_GROUP_MEMBERS = 48, HCA_GROUP_HASHES = 64 };
 
-/* A multicast group of this port: an entry among the QPs. Groups of one hash are in a list, whose first entry's number the
+/* A multicast group of a port: an entry among the QPs. Groups of one hash are in a list, whose first entry's number the
  * adapter keeps. */
 struct hca_group {
   uint8_t state;     /* HCA_QP_RTR; otherwise unused */
@@ -118,7 +118,8 @@ struct hca_group {
   uint16_t lid;
   uint32_t next;    /* number of the next one of the list; 0 = none */
   uint32_t members; /* the first of qpn */
-  uint32_t reserved0;
+  uint8_t port;     /* as of a QP */
+  uint8_t reserved0[3];
   struct hca_gid gid;
   uint32_t reserved1[4];
   uint32_t generation; /* as of a QP: counts the lives of this number */

@@ -65,7 +65,7 @@ enum hca_event {
   HCA_EVENT_SQ_DRAINED = 11,  /* number: QPN; in SQD, and all begun sends are complete */
   HCA_EVENT_CQ_ERROR = 12,    /* number: CQN; its context or page list is unreadable or damaged */
   HCA_EVENT_SRQ_ERROR = 13,   /* number: SRQN; its context or page list is unreadable or damaged */
-  HCA_EVENT_PORT = 14,        /* number: 1 when the port's link is up again, 0 when it is down */
+  HCA_EVENT_PORT = 14,        /* number: bit 0 set: the link of port (number >> 1) is up again; clear: down */
 };
 
 enum hca_fault_flags {

@@ -6,6 +6,7 @@
 #define HCA_GID_PREFIX 0xfe80000000000000ULL /* link-local: the prefix of ports without another from a subnet manager */
 
 enum {
+  HCA_PORTS = 2, /* of an adapter at most; contexts number them from 0, verbs from 1 */
   HCA_GID_BYTES = 16,
   HCA_MULTICAST_LID = 0xc000, /* the first one */
   HCA_PERMISSIVE_LID = 0xffff,

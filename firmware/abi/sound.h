@@ -42,7 +42,7 @@ static inline bool hca_receives_sound(const struct hca_qpc* q, unsigned least_st
 }
 
 static inline bool hca_qpc_reserved_zero(const struct hca_qpc* q) {
-  uint32_t any = q->reserved1 | q->reserved2 | q->reserved4;
+  uint32_t any = q->reserved2 | q->reserved4;
   for (unsigned i = 0; i < sizeof q->reserved3; i++) any |= q->reserved3[i];
   for (unsigned i = 0; i < sizeof q->reserved5 / sizeof q->reserved5[0]; i++) any |= q->reserved5[i];
   return any == 0;
@@ -57,9 +57,12 @@ static inline bool hca_srq_sound(const struct hca_qpc* q) {
 
 /* Returns whether the first `members` places hold the QPs of a group, and the places behind are 0. */
 static inline bool hca_group_sound(const struct hca_group* g) {
-  uint32_t reserved = g->reserved0 | g->reserved2[0] | g->reserved2[1] | g->reserved2[2];
+  uint32_t reserved = g->reserved2[0] | g->reserved2[1] | g->reserved2[2];
   for (unsigned i = 0; i < 4; i++) reserved |= g->reserved1[i];
-  if (reserved != 0 || g->state != HCA_QP_RTR || g->members > HCA_GROUP_MEMBERS || g->next > HCA_NUMBER_MASK) return false;
+  for (unsigned i = 0; i < sizeof g->reserved0; i++) reserved |= g->reserved0[i];
+  if (reserved != 0 || g->port >= HCA_PORTS || g->state != HCA_QP_RTR || g->members > HCA_GROUP_MEMBERS ||
+      g->next > HCA_NUMBER_MASK)
+    return false;
   for (unsigned i = 0; i < HCA_GROUP_MEMBERS; i++) {
     if (i < g->members ? g->qpn[i] == 0 || g->qpn[i] > HCA_NUMBER_MASK : g->qpn[i] != 0) return false;
   }
@@ -100,6 +103,7 @@ static inline bool hca_qpc_sound(const struct hca_qpc* q) {
       q->pd | q->send_cqn | q->recv_cqn | q->dest_qpn | q->srqn | q->xrcd | q->next_psn | q->una_psn | q->expected_psn | q->msn;
   const unsigned flags = q->signal_all | q->sq_draining | q->nak_sent | q->in_wqe_held | q->flags;
   if (!hca_qpc_reserved_zero(q) || numbers > HCA_NUMBER_MASK || flags > 1 || q->state > HCA_QP_ERR) return false;
+  if (q->port >= HCA_PORTS) return false;
   if ((q->access & ~rights) != 0 || q->service_level > 15 || q->retry_count > 7 || q->rnr_retry > 7) return false;
   if (q->timeout > 31 || q->min_rnr_timer > 31 || q->record % 8 != 0 || q->in_remaining > 1U << 31) return false;
   if (!hca_route_sound(&q->route) || (q->groups != 0 && q->transport != HCA_TRANSPORT_UD)) return false;

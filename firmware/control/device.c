@@ -72,6 +72,7 @@ int fw_query_device(struct firmware* fw, struct hca_command* c) {
       .max_table_levels = fw->limits.max_levels,
       .queue_levels = fw->limits.queue_levels,
       .port_lid = fw->limits.lid,
+      .second_lid = fw->limits.second_lid,
       .port_mtu_shift = fw->limits.mtu_shift,
       .firmware_version = FW_VERSION,
       .functions = fw->limits.functions,

@@ -9,7 +9,7 @@ namespace {
 
 TEST(device, query_works_before_init) {
   firmware_bench b(small_limits(), false);
-  ASSERT_EQ(b.query(HCA_CMD_QUERY_DEVICE, 0, 64), HCA_OK);
+  ASSERT_EQ(b.query(HCA_CMD_QUERY_DEVICE, 0, sizeof(hca_device_info)), HCA_OK);
   const auto i = b.h.get<hca_device_info>(b.out);
   EXPECT_EQ(i.log_max_qps, 6U);
   EXPECT_EQ(i.log_max_cqs, 6U);
@@ -62,7 +62,7 @@ TEST(device, every_opcode_is_checked) {
   b.h.hole_bytes = 4096;
   EXPECT_EQ(b.raw(HCA_CMD_REGISTER, 0, 0, 64, 0), HCA_MEMORY_FAULT);
   b.h.hole = b.out;
-  EXPECT_EQ(b.query(HCA_CMD_QUERY_DEVICE, 0, 64), HCA_MEMORY_FAULT);
+  EXPECT_EQ(b.query(HCA_CMD_QUERY_DEVICE, 0, sizeof(hca_device_info)), HCA_MEMORY_FAULT);
 }
 
 TEST(device, init_tells_the_units_where_contexts_lie) {

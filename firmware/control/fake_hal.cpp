@@ -166,9 +166,9 @@ void hal_group(struct hal* h, uint32_t hash, uint32_t first) {
   h->note({hal::op::group, hash, first});
 }
 
-void hal_group_lid(struct hal* h, uint32_t lid, bool joins) {
-  h->lids[lid] += joins ? 1 : -1;
-  h->note({hal::op::lid, lid, joins ? 1U : 0U});
+void hal_group_lid(struct hal* h, uint32_t port, uint32_t lid, bool joins) {
+  h->lids[port << 16 | lid] += joins ? 1 : -1;
+  h->note({hal::op::lid, port << 16 | lid, joins ? 1U : 0U});
 }
 
 void hal_set_eq(struct hal* h, uint32_t eqn, const struct hca_eqc* eqc) {

@@ -85,7 +85,7 @@ struct hal {
   std::map<std::uint32_t, std::uint32_t> pages_of_cqs;
   std::map<std::uint32_t, hca_eqc> eqs;
   std::map<std::uint32_t, std::uint32_t> groups;  // first ones, by hash
-  std::map<std::uint32_t, int> lids;              // groups, by multicast LID
+  std::map<std::uint32_t, int> lids;              // groups, by port << 16 | multicast LID
   std::array<std::uint64_t, 4> area_base{};
   std::array<std::uint64_t, 4> area_entries{};
   std::uint64_t map_base = 0;

@@ -29,8 +29,9 @@ struct fw_limits {
   uint32_t max_sge;
   uint32_t blueflame_bytes; /* 0 = none */
   uint16_t lid;
-  uint8_t mtu_shift; /* of the port: 8..12 */
-  uint16_t function; /* number of the first function, written into contexts */
+  uint16_t second_lid; /* of port 1; 0 = there is port 0 alone */
+  uint8_t mtu_shift;   /* of the ports: 8..12 */
+  uint16_t function;   /* number of the first function, written into contexts */
   uint32_t max_eqs;
   uint32_t max_spaces;       /* address-space objects */
   uint32_t max_segments;     /* of all address spaces together */

@@ -79,8 +79,8 @@ void hal_cq_page(struct hal* h, uint32_t cqn, uint32_t uar);
 
 /* Sets the first multicast group of hash `hash` to `first`; 0 = there are none. Takes effect with the next packet. */
 void hal_group(struct hal* h, uint32_t hash, uint32_t first);
-/* Tells the fabric that one group more, or one less, of this port has multicast LID `lid`. */
-void hal_group_lid(struct hal* h, uint32_t lid, bool joins);
+/* Tells the fabric that one group more, or one less, of the port has multicast LID `lid`. */
+void hal_group_lid(struct hal* h, uint32_t port, uint32_t lid, bool joins);
 
 /* Event queue contexts live in the adapter; `eqc` NULL closes it. */
 struct hca_eqc;

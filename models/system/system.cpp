@@ -22,8 +22,35 @@ std::uint64_t mtu_within(std::uint64_t mtu, std::uint64_t buffer) {
   return mtu;
 }
 
-std::size_t ports_of(const system_config& c) {
-  return c.nodes.size() + (c.outside.count != 0 ? 1 : 0);
+// Returns the ends of cables: the nodes' ports, and the outside.
+unsigned ends_of(const system_config& c) {
+  unsigned ends = c.outside.count != 0 ? 1 : 0;
+  for (const node_config& n : c.nodes) ends += n.hca.port.count;
+  return ends;
+}
+
+// Throws std::invalid_argument if cables alone cannot join the nodes.
+void check_direct(const system_config& c) {
+  const std::size_t n = c.nodes.size();
+  const bool has_outside = c.outside.count != 0;
+  if (n + (has_outside ? 1 : 0) > 2) {
+    throw std::invalid_argument("topology: direct joins at most 2 nodes; use switch for " + std::to_string(n) +
+                                (has_outside ? " and the outside" : ""));
+  }
+  const std::uint32_t first = c.nodes.front().hca.port.count;
+  const std::uint32_t second = has_outside ? 1 : c.nodes.back().hca.port.count;
+  if (first != second) {
+    throw std::invalid_argument("topology: direct joins ports of the same number, and node0 has " + std::to_string(first) +
+                                (has_outside ? ", the outside " : ", node1 ") + std::to_string(second) +
+                                " (hca.port.count); use switch");
+  }
+}
+
+bool may_be_direct(const system_config& c) {
+  const std::size_t others = c.nodes.size() - 1 + (c.outside.count != 0 ? 1 : 0);
+  const auto has_one_port = [](const node_config& n) { return n.hca.port.count == 1; };
+  if (others != 1) return others == 0;
+  return c.nodes.size() == 2 ? c.nodes[0].hca.port.count == c.nodes[1].hca.port.count : has_one_port(c.nodes[0]);
 }
 
 unsigned peer_count(const node_config& c) {
@@ -82,8 +109,9 @@ void share_hosts(system_config& c) {
 system_config resolved(system_config c) {
   share_hosts(c);
   std::uint32_t lid = 1;
+  for (node_config& n : c.nodes) n.hca.port.lid = lid++;
   for (node_config& n : c.nodes) {
-    n.hca.port.lid = lid++;
+    if (n.hca.port.count > 1) n.hca.port.second_lid = lid++;
     n.hca.port.virtual_lanes = c.link.virtual_lanes;
     n.hca.port.mtu = mtu_within(n.hca.port.mtu, c.link.buffer);
     n.hca.dma_engine.mrrs = n.pcie.mrrs;
@@ -93,7 +121,7 @@ system_config resolved(system_config c) {
     n.driver.extent_lines = std::min(n.driver.extent_lines, n.hca.command_unit.max_segments);
   }
   c.ib_switch.virtual_lanes = c.link.virtual_lanes;
-  if (c.fabric == topology::automatic) c.fabric = ports_of(c) <= 2 ? topology::direct : topology::with_switch;
+  if (c.fabric == topology::automatic) c.fabric = may_be_direct(c) ? topology::direct : topology::with_switch;
   return c;
 }
 
@@ -188,56 +216,87 @@ void node::reset_adapter() {
   hca.reset();
 }
 
-system::system(const sc_core::sc_module_name& name, const system_config& config) : sc_module(name), config_(resolved(config)) {
-  const std::size_t n = config_.nodes.size();
-  if (n == 0) throw std::invalid_argument("a system needs at least one node");
-  const bool has_outside = config_.outside.count != 0;
-  if (config_.fabric == topology::direct && ports_of(config_) > 2) {
-    throw std::invalid_argument("topology: direct joins at most 2 nodes; use switch for " + std::to_string(n) +
-                                (has_outside ? " and the outside" : ""));
-  }
+system::system(const sc_core::sc_module_name& name, const system_config& config) : sc_module(name), config_(config) {
+  if (config_.nodes.empty()) throw std::invalid_argument("a system needs at least one node");
+  config_ = resolved(config);
+  if (config_.fabric == topology::direct) check_direct(config_);
   add_nodes();
-  std::vector<std::string> adapters(1);
+  std::vector<std::string> adapters(1);  // by LID
   for (const auto& one : nodes_) adapters.emplace_back(one->hca.name());
+  for (const auto& one : nodes_) {
+    if (one->hca.port2) adapters.emplace_back(one->hca.name());
+  }
   watchdog_ = std::make_unique<hcasim::watchdog>(*this, std::move(adapters),
                                                  hcasim::watchdog::limits{config_.stall_limit, config_.stall_events});
-  const auto cable_to = [this](std::size_t i) -> link& {
-    links_.push_back(std::make_unique<link>(("link" + std::to_string(i)).c_str(), config_.link, packets_, config_.seed));
-    return *links_.back();
-  };
-  const auto plug = [this](std::size_t i, link& l, unsigned end) {
-    hcasim::port& p = nodes_[i]->hca.port;
-    l.on_change([&adapter = nodes_[i]->hca](bool up) { adapter.command_unit.port_changed(up); });
-    p.link_out.bind(l.in[end]);
-    l.out[end].bind(p.link_in);
-  };
   if (config_.fabric == topology::with_switch) {
-    switch_ = std::make_unique<ib_switch>("switch", config_.ib_switch, static_cast<unsigned>(ports_of(config_)), packets_);
-    for (std::size_t i = 0; i < n; ++i) {
-      link& l = cable_to(i);
-      plug(i, l, 0);
-      switch_->attach(static_cast<unsigned>(i), l, 1);
-      switch_->set_route(static_cast<std::uint16_t>(config_.nodes[i].hca.port.lid), static_cast<unsigned>(i));
-      nodes_[i]->hca.command_unit.on_group(
-          [this, i](std::uint16_t lid, bool joins) { switch_->set_member(lid, static_cast<unsigned>(i), joins); });
-    }
-    if (has_outside) {
-      switch_->attach(static_cast<unsigned>(n), cable_to(n), 1);
-      for (unsigned i = 0; i < config_.outside.count; ++i) {
-        switch_->set_route(static_cast<std::uint16_t>(config_.outside.first + i), static_cast<unsigned>(n));
-      }
-    }
-    faults_ = std::make_unique<fault_schedule>(*this, config_.faults, config_.seed);
-    return;
-  }
-  link& l = cable_to(0);
-  plug(0, l, 0);
-  if (n == 2) {
-    plug(1, l, 1);
-  } else if (!has_outside) {
-    l.out[1].bind(l.in[1]);  // unused: the port turns packets to itself around
+    join_by_switch();
+  } else {
+    join_directly();
   }
   faults_ = std::make_unique<fault_schedule>(*this, config_.faults, config_.seed);
+}
+
+link& system::add_link() {
+  links_.push_back(
+      std::make_unique<link>(("link" + std::to_string(links_.size())).c_str(), config_.link, packets_, config_.seed));
+  return *links_.back();
+}
+
+void system::plug(std::size_t node, unsigned port, link& l, unsigned end) {
+  hcasim::hca& adapter = nodes_[node]->hca;
+  hcasim::port& p = adapter.port_at(port);
+  l.on_change([&adapter, port](bool up) { adapter.command_unit.port_changed(port, up); });
+  p.link_out.bind(l.in[end]);
+  l.out[end].bind(p.link_in);
+}
+
+void system::join_by_switch() {
+  switch_ = std::make_unique<ib_switch>("switch", config_.ib_switch, ends_of(config_), packets_);
+  std::vector<std::array<unsigned, HCA_PORTS>> at(nodes_.size());
+  unsigned next = 0;
+  const auto join = [&](std::size_t i, unsigned port) {
+    const port_config& c = config_.nodes[i].hca.port;
+    link& l = add_link();
+    plug(i, port, l, 0);
+    switch_->attach(next, l, 1);
+    switch_->set_route(static_cast<std::uint16_t>(port == 0 ? c.lid : c.second_lid), next);
+    at[i][port] = next++;
+  };
+  for (std::size_t i = 0; i < nodes_.size(); ++i) join(i, 0);
+  if (config_.outside.count != 0) {
+    outside_ = &add_link();
+    switch_->attach(next, *outside_, 1);
+    for (unsigned i = 0; i < config_.outside.count; ++i) {
+      switch_->set_route(static_cast<std::uint16_t>(config_.outside.first + i), next);
+    }
+    ++next;
+  }
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i]->hca.port2) join(i, 1);
+    nodes_[i]->hca.command_unit.on_group([this, ports = at[i]](unsigned port, std::uint16_t lid, bool joins) {
+      switch_->set_member(lid, ports.at(port), joins);
+    });
+  }
+}
+
+void system::join_directly() {
+  if (nodes_.size() == 2) {
+    for (unsigned port = 0; port < nodes_[0]->hca.ports(); ++port) {
+      link& l = add_link();
+      plug(0, port, l, 0);
+      plug(1, port, l, 1);
+    }
+    return;
+  }
+  link& l = add_link();
+  plug(0, 0, l, 0);
+  if (config_.outside.count != 0) {
+    outside_ = &l;
+  } else if (nodes_[0]->hca.port2) {
+    plug(0, 1, l, 1);
+  } else {
+    l.out[1].bind(l.in[1]);  // unused: the port turns packets to itself around
+  }
 }
 
 // A host goes after the adapters of later nodes in it.
@@ -264,10 +323,9 @@ void system::add_nodes() {
 
 void system::plug_outside(initiator_socket<packet>& sends, target_socket<packet>& receives) {
   if (config_.outside.count == 0) throw std::logic_error("the system was described without an outside");
-  link& l = *links_.back();
   const unsigned end = switch_ ? 0 : 1;
-  sends.bind(l.in[end]);
-  l.out[end].bind(receives);
+  sends.bind(outside_->in[end]);
+  outside_->out[end].bind(receives);
 }
 
 }  // namespace hcasim

@@ -81,6 +81,7 @@ class system : public sc_core::sc_module {
   [[nodiscard]] std::size_t nodes() const { return nodes_.size(); }
   node& at(std::size_t i) { return *nodes_.at(i); }
   [[nodiscard]] std::size_t links() const { return links_.size(); }
+  // Returns a cable: of the nodes' first ports in their order, of the outside, and of the second ports.
   link& cable(std::size_t i) { return *links_.at(i); }
   packet_pool& packets() { return packets_; }
   // Plugs in the unit that stands in a node's place, when the description has an outside. Before the simulation starts.
@@ -89,11 +90,16 @@ class system : public sc_core::sc_module {
 
  private:
   void add_nodes();
+  link& add_link();
+  void plug(std::size_t node, unsigned port, link& l, unsigned end);
+  void join_by_switch();
+  void join_directly();
 
   system_config config_;
   packet_pool packets_;
   std::vector<std::unique_ptr<node>> nodes_;
   std::vector<std::unique_ptr<link>> links_;
+  link* outside_ = nullptr;
   std::unique_ptr<ib_switch> switch_;
   std::unique_ptr<hcasim::watchdog> watchdog_;
   std::unique_ptr<fault_schedule> faults_;

@@ -43,7 +43,8 @@ struct node_config {
   }
 };
 
-// How the adapters are joined: two by one cable, any number by one switch; one alone talks to itself.
+// How the adapters are joined: two by a cable for each port, any number by one switch. One alone talks to itself, by a cable
+// between its ports if there are two.
 enum class topology : std::uint8_t { automatic, direct, with_switch };
 
 struct system_config {

@@ -119,6 +119,10 @@ class gateway_testbench final : public testbench {
   [[nodiscard]] network hosts_of(const run_context& context) const {
     const auto first = parse_ip(options_.address);
     const auto nodes = static_cast<std::uint32_t>(context.config().nodes.size());
+    for (std::uint32_t i = 0; i < nodes; ++i) {
+      if (context.config().nodes[i].hca.port.count == 1) continue;
+      throw input_error(fmt::format("node{}.hca.port.count: hosts outside reach one port of an adapter; write 1", i));
+    }
     if (!first) throw input_error(fmt::format("address: '{}' is not an IPv4 address; write 192.168.77.1", options_.address));
     if (!network::has_room(*first, nodes)) {
       throw input_error(fmt::format("address: {} node{} from {} on {} not within x.y.z.1 to x.y.z.254; begin lower", nodes,

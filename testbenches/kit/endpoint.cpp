@@ -52,7 +52,7 @@ ibv_qp* process_context::create_qp(const qp_options& o, ibv_pd* in, ibv_cq* to) 
 }
 
 address process_context::address_of(const ibv_qp* qp, const qp_options& o) const {
-  return {static_cast<std::uint16_t>(n.device().info().port_lid), qp->qp_num, o.psn};
+  return {n.device().lid_of(o.port), qp->qp_num, o.psn};
 }
 
 void process_context::must_connect(ibv_qp* qp, const address& peer, const qp_options& o) {
@@ -70,7 +70,7 @@ int connect(cpu& c, ibv_qp* qp, const address& peer, const qp_options& o) {
   const bool ud = o.type == IBV_QPT_UD;
   ibv_qp_attr a{};
   a.qp_state = IBV_QPS_INIT;
-  a.port_num = 1;
+  a.port_num = o.port;
   a.qp_access_flags = o.access;
   a.qkey = o.qkey;
   const int addressed = ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
@@ -82,7 +82,7 @@ int connect(cpu& c, ibv_qp* qp, const address& peer, const qp_options& o) {
   a.rq_psn = peer.psn;
   a.max_dest_rd_atomic = o.read_depth;
   a.min_rnr_timer = o.rnr_timer;
-  a.ah_attr = {peer.lid, 0, 1};
+  a.ah_attr = {peer.lid, 0, o.port};
   if (o.global) {
     a.ah_attr.is_global = 1;
     a.ah_attr.grh = *o.global;

@@ -41,6 +41,7 @@ struct qp_options {
   std::uint32_t qkey = 0x11111111;  // UD
   ibv_srq* srq = nullptr;
   const ibv_global_route* global = nullptr;  // with a GRH
+  std::uint8_t port = 1;                     // of the adapter, from 1
 };
 
 // The address by which the other side connects.

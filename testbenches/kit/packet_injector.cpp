@@ -33,12 +33,12 @@ packet_injector::packet_injector(system& s, std::size_t victim)
     : system_(s),
       wire_(s.cable(0).out.at(victim)),
       lid_(static_cast<std::uint16_t>(s.config().nodes[victim].hca.port.lid)),
-      responder_(s.at(victim).hca.responder.egress,
+      responder_(s.at(victim).hca.responder.egress.front(),
                  [this](const packet& p) {
                    if (on_answer) return on_answer(p);
                    answers_.push_back(p.header);
                  }),
-      requester_(s.at(victim).hca.requester.egress, [this](const packet& p) {
+      requester_(s.at(victim).hca.requester.egress.front(), [this](const packet& p) {
         if (on_request) return on_request(p);
         requests_.push_back(p.header);
       }) {}

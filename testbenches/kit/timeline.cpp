@@ -99,13 +99,13 @@ timeline::timeline(hcasim::system& s) : listeners_(std::make_unique<listeners>()
     on(h.requester.keys, "requester", n + "key_check");
     on(h.requester.walker, "requester", n + "page_walker");
     on(h.requester.dma, "requester", n);
-    on(h.requester.egress, "requester", n + "port");
+    for (auto& egress : h.requester.egress) on(egress, "requester", n + "port");
     on(h.requester.reports, "requester", n + "completion");
     on(h.responder.qpc, "responder", n + "qpc_cache");
     on(h.responder.keys, "responder", n + "key_check");
     on(h.responder.walker, "responder", n + "page_walker");
     on(h.responder.dma, "responder", n);
-    on(h.responder.egress, "responder", n + "port");
+    for (auto& egress : h.responder.egress) on(egress, "responder", n + "port");
     on(h.key_check.mrc, "key_check", n + "mrc_cache");
     on(h.qpc_cache.dma, "qpc_cache", n);
     on(h.mrc_cache.dma, "mrc_cache", n);
@@ -116,9 +116,11 @@ timeline::timeline(hcasim::system& s) : listeners_(std::make_unique<listeners>()
       on(h.completion.walker, "completion", n + "page_walker");
       listeners_->on(*this, h.completion.dma, n + "completion", n, n + "host software");
     }
-    on(h.port.link_out, "port", "link");
-    on(h.port.requester, "port", n + "requester");
-    on(h.port.responder, "port", n + "responder");
+    for (unsigned p = 0; p < h.ports(); ++p) {
+      on(h.port_at(p).link_out, "port", "link");
+      on(h.port_at(p).requester, "port", n + "requester");
+      on(h.port_at(p).responder, "port", n + "responder");
+    }
   }
   for (std::size_t i = 0; i < s.links(); ++i) {
     for (unsigned end = 0; end < 2; ++end) {

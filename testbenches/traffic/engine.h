@@ -90,16 +90,16 @@ class engine {
 
   void run_host(std::size_t host, cpu& c, node& n);
   // Makes and connects the objects of a host (engine_setup.cpp).
-  [[nodiscard]] kit::qp_options qp_settings(const planned_flow& f) const;
+  [[nodiscard]] kit::qp_options qp_settings(const planned_flow& f, std::size_t number) const;
   void make_shared_queues(std::size_t flow, std::size_t host, kit::process_context& p, std::uint32_t count);
   receiver_settings& make_receiver(std::size_t flow, std::size_t host, kit::process_context& p, flow_memory& memory);
   void make_target_qp(const planned_flow& f, kit::process_context& p, flow_memory& memory, receiver_settings* r, std::size_t at,
-                      connection& x);
+                      kit::qp_options q, connection& x);
   void make_source_qp(const planned_flow& f, kit::process_context& p, const kit::qp_options& q, kit::ibv_cq* cq, connection& x);
   void make_target(std::size_t flow, std::size_t host, kit::process_context& p, flow_memory& memory);
   void make_source(std::size_t flow, std::size_t host, kit::process_context& p, flow_memory& memory);
   void connect(std::size_t flow, std::size_t host, kit::process_context& p);
-  [[nodiscard]] kit::ibv_ah_attr group_of(std::size_t flow, std::size_t number) const;
+  [[nodiscard]] kit::ibv_ah_attr group_of(std::size_t flow, std::size_t of) const;
   void connect_target(std::size_t flow, kit::process_context& p, std::size_t number);
   void open_windows(std::size_t flow, std::size_t host, kit::process_context& p);
 

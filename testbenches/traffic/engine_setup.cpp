@@ -36,7 +36,7 @@ thread_queues source_queues(process_context& p, const planned_flow& f, std::size
 
 }  // namespace
 
-qp_options engine::qp_settings(const planned_flow& f) const {
+qp_options engine::qp_settings(const planned_flow& f, std::size_t number) const {
   constexpr std::array<ibv_qp_type, 4> types{IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_XRC_SEND};
   qp_options q;
   q.send_depth = 1;
@@ -46,6 +46,7 @@ qp_options engine::qp_settings(const planned_flow& f) const {
   q.mtu = static_cast<ibv_mtu>(static_cast<int>(f.options.mtu) + 1);
   q.timeout = static_cast<std::uint8_t>(f.options.timeout);
   q.rnr_timer = static_cast<std::uint8_t>(f.options.rnr_timer);
+  q.port = f.port_of(number);
   return q;
 }
 
@@ -97,8 +98,7 @@ receiver_settings& engine::make_receiver(std::size_t flow, std::size_t host, pro
 
 // Makes a target's QP of a pair, and in a group all members. `at`: its place among the receiver's QPs.
 void engine::make_target_qp(const planned_flow& f, process_context& p, flow_memory& memory, receiver_settings* r,
-                            std::size_t at, connection& x) {
-  qp_options q = qp_settings(f);
+                            std::size_t at, qp_options q, connection& x) {
   if (r && r->domain) {
     ibv_qp_init_attr_ex init{};
     init.qp_type = q.type = IBV_QPT_XRC_RECV;
@@ -141,7 +141,9 @@ void engine::make_target(std::size_t flow, std::size_t host, process_context& p,
     if (f.pairs[i].to != host) continue;
     for (std::uint32_t k = 0; k < o.qps; ++k) {
       const std::size_t q = plan_.reversed ? o.qps - 1 - k : k;
-      make_target_qp(f, p, memory, receiver, (before + q) * std::max(o.members, 1U), flows_[flow].connections[i * o.qps + q]);
+      const qp_options settings = qp_settings(f, i * o.qps + q);
+      connection& x = flows_[flow].connections[i * o.qps + q];
+      make_target_qp(f, p, memory, receiver, (before + q) * std::max(o.members, 1U), settings, x);
     }
     before += o.qps;
   }
@@ -150,7 +152,7 @@ void engine::make_target(std::size_t flow, std::size_t host, process_context& p,
 void engine::make_source(std::size_t flow, std::size_t host, process_context& p, flow_memory& memory) {
   const planned_flow& f = plan_.flows[flow];
   const flow_options& o = f.options;
-  qp_options q = qp_settings(f);
+  qp_options q = qp_settings(f, 0);
   q.send_depth = std::max(f.requests(), 4U);
   if (needs_key(f.keyed())) q.receive_depth = 2 * f.depth();
   if (o.send_inline) q.inline_bytes = static_cast<std::uint32_t>(f.longest);
@@ -164,7 +166,9 @@ void engine::make_source(std::size_t flow, std::size_t host, process_context& p,
   std::size_t number = 0;
   for (std::size_t i = 0; i < f.pairs.size(); ++i) {
     for (std::uint32_t k = 0; f.pairs[i].from == host && k < o.qps; ++k) {
-      connection& x = flows_[flow].connections[i * o.qps + (plan_.reversed ? o.qps - 1 - k : k)];
+      const std::size_t at = i * o.qps + (plan_.reversed ? o.qps - 1 - k : k);
+      connection& x = flows_[flow].connections[at];
+      q.port = f.port_of(at);
       make_source_qp(f, p, q, queues[number % o.threads].of(number / o.threads), x);
       ++number;
     }
@@ -185,11 +189,11 @@ void engine::connect(std::size_t flow, std::size_t host, process_context& p) {
     if (pair.to == host) connect_target(flow, p, i);
     if (pair.from != host) continue;
     const ibv_global_route way = route_to(x.target.lid);
-    qp_options q = qp_settings(f);
+    qp_options q = qp_settings(f, i);
     if (f.options.global_routes) q.global = &way;
     p.must_connect(x.source_qp, x.target, q);
     if (f.options.service != transport::ud) continue;
-    ibv_ah_attr to{x.target.lid, 0, 1, f.options.global_routes, way};
+    ibv_ah_attr to{x.target.lid, 0, q.port, f.options.global_routes, way};
     if (f.options.members != 0) to = group_of(flow, i);
     x.way = made(ibv_create_ah(p.c, p.pd, &to));
     if (f.options.members != 0) x.target.qpn = wire::group_qpn;
@@ -197,19 +201,21 @@ void engine::connect(std::size_t flow, std::size_t host, process_context& p) {
 }
 
 // Returns the multicast group of a connection.
-ibv_ah_attr engine::group_of(std::size_t flow, std::size_t number) const {
+ibv_ah_attr engine::group_of(std::size_t flow, std::size_t of) const {
+  std::size_t number = of;
   for (std::size_t i = 0; i < flow; ++i) number += plan_.flows[i].options.members != 0 ? plan_.flows[i].connections() : 0;
   ibv_gid gid{{0xff, 0x12}};
   gid.raw[14] = static_cast<std::uint8_t>(number >> 8);
   gid.raw[15] = static_cast<std::uint8_t>(number);
   const auto lid = static_cast<std::uint16_t>(HCA_MULTICAST_LID + 1 + number);
-  return {lid, 0, 1, 1, {.dgid = gid, .flow_label = 0, .sgid_index = 0, .hop_limit = 1, .traffic_class = 0}};
+  const ibv_global_route way{.dgid = gid, .flow_label = 0, .sgid_index = 0, .hop_limit = 1, .traffic_class = 0};
+  return {lid, 0, plan_.flows[flow].port_of(of), 1, way};
 }
 
 void engine::connect_target(std::size_t flow, process_context& p, std::size_t number) {
   const planned_flow& f = plan_.flows[flow];
   const connection& x = flows_[flow].connections[number];
-  qp_options q = qp_settings(f);
+  qp_options q = qp_settings(f, number);
   if (f.options.service == transport::xrc) q.type = IBV_QPT_XRC_RECV;
   const ibv_global_route way = route_to(x.source.lid);
   if (f.options.global_routes) q.global = &way;

@@ -74,6 +74,32 @@ TEST(traffic_engine, reads_move_what_the_link_carries) {
   EXPECT_NEAR(run(o, config).gigabits(), bound, 0.02 * bound);
 }
 
+// Both ports together move what two links carry, and each carries half of it.
+class ports_of_a_flow : public ::testing::TestWithParam<port_use> {};
+
+TEST_P(ports_of_a_flow, move_what_their_links_carry) {
+  traffic_options o;
+  o.groups = {{"a", "0"}, {"b", "1"}};
+  flow_options& f = add_flow(o, "a", "b", operation::write);
+  f.qps = 4;
+  f.ports = GetParam();
+  system_config config;
+  config.link.rate = bit_rate{20e9};
+  for (node_config& n : config.nodes) n.hca.port.count = 2;
+  constexpr double bound = 20.0 * 4096 / (4 * 1050 + 16);
+  outcome r = run(o, config);
+  const double links = f.ports == port_use::both ? 2 : 1;
+  EXPECT_NEAR(r.gigabits(), links * bound, 0.02 * links * bound);
+  const double first = r.counts["port.egress_bytes"];
+  const double second = r.counts["port2.egress_bytes"];
+  EXPECT_NEAR(first / (first + second), f.ports == port_use::first ? 1 : f.ports == port_use::both ? 0.5 : 0, 0.01);
+}
+
+INSTANTIATE_TEST_SUITE_P(all, ports_of_a_flow, ::testing::Values(port_use::first, port_use::second, port_use::both),
+                         [](const auto& x) {
+                           return x.param == port_use::first ? "first" : x.param == port_use::second ? "second" : "both";
+                         });
+
 // READs use one direction of the server's link and WRITEs the other: together they move more than one direction carries.
 TEST(traffic_engine, an_incast_shares_the_servers_link_fairly) {
   traffic_options o;

@@ -20,10 +20,11 @@ const char* knob_of_load(const planned_flow& f) {
   return f.options.gap.empty() ? "rate" : "gap";
 }
 
-// Bits per second that a host's link carries in each direction for the open loops.
+// Bits per second that the link of a host's port carries in each direction for the open loops.
+using host_port = std::pair<std::size_t, std::size_t>;
 struct link_load {
-  std::map<std::size_t, double> out;
-  std::map<std::size_t, double> in;
+  std::map<host_port, double> out;
+  std::map<host_port, double> in;
 };
 
 void add_load(link_load& to, const planned_flow& f) {
@@ -34,8 +35,10 @@ void add_load(link_load& to, const planned_flow& f) {
       const auto op = static_cast<operation>(i);
       const double payload = is_sized(op) ? f.size.mean() : own_bytes(op);
       const double bits = rate * f.options.weights[i] / sum * wire_bytes(op, payload, f.mtu_bytes()) * 8;
-      to.out[pulls(op) ? p.to : p.from] += bits;
-      to.in[pulls(op) ? p.from : p.to] += bits;
+      for (const std::size_t port : {1, 2}) {
+        to.out[{pulls(op) ? p.to : p.from, port}] += bits * f.share_of_port(port);
+        to.in[{pulls(op) ? p.from : p.to, port}] += bits * f.share_of_port(port);
+      }
     }
   }
 }
@@ -46,13 +49,13 @@ void check_links(const plan& p, const machine_limits& limits) {
     if (!f.open()) continue;
     add_load(all, f);
     for (const auto* side : {&all.out, &all.in}) {
-      for (const auto& [host, load] : *side) {
+      for (const auto& [at, load] : *side) {
         if (load <= limits.link_rate) continue;
         throw knob_error(
             fmt::format("flows.{}.{}", f.name, f.options.gap.empty() ? "rate" : "gap"),
             fmt::format("host {} would {} {:.4g} Gb/s over a link of {:.4g} Gb/s; {} by the factor {:.3g}, or raise "
                         "link.rate",
-                        host, side == &all.out ? "send" : "receive", load / 1e9, limits.link_rate / 1e9,
+                        at.first, side == &all.out ? "send" : "receive", load / 1e9, limits.link_rate / 1e9,
                         f.options.gap.empty() ? "lower it" : "lengthen it",
                         f.options.gap.empty() ? limits.link_rate / load : load / limits.link_rate));
       }
@@ -128,6 +131,21 @@ void check_on_demand(const plan& p, const machine_limits& limits) {
   }
 }
 
+void check_ports(const plan& p, const machine_limits& limits) {
+  for (const planned_flow& f : p.flows) {
+    if (f.options.ports == port_use::first) continue;
+    const std::string knob = fmt::format("flows.{}.ports", f.name);
+    if (f.options.ports == port_use::both && f.options.qps == 1)
+      throw knob_error(knob, "a pair has one QP, which uses one port; write qps: 2 or more");
+    for (const host_pair& x : f.pairs) {
+      for (const std::size_t host : {x.from, x.to}) {
+        if (host >= limits.hosts.size() || limits.hosts[host].ports > 1) continue;
+        throw knob_error(knob, fmt::format("the adapter of host {0} has one port; write node{0}.hca.port.count: 2", host));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 double wire_bytes(operation o, double payload, double mtu) {
@@ -143,6 +161,7 @@ double wire_bytes(operation o, double payload, double mtu) {
 }
 
 void check_loads(const plan& p, const machine_limits& limits) {
+  check_ports(p, limits);
   check_links(p, limits);
   check_receivers(p, limits);
 }

@@ -72,6 +72,7 @@ enum class path_mtu : std::uint8_t { mtu_256, mtu_512, mtu_1024, mtu_2048, mtu_4
 enum class memory_kind : std::uint8_t { host, on_demand, gpu, device };
 enum class window_use : std::uint8_t { none, type_1, type_2 };
 enum class queue_use : std::uint8_t { shared, own };
+enum class port_use : std::uint8_t { first, second, both };
 enum class replay_times : std::uint8_t { dependencies, original };
 enum class own_time : std::uint8_t { kept, dropped };
 
@@ -111,6 +112,7 @@ struct flow_options {
   memory_kind memory = memory_kind::host;
   memory_kind source_memory = memory_kind::host;
   path_mtu mtu = path_mtu::mtu_1024;
+  port_use ports = port_use::first;
   bool global_routes = false;
   std::uint32_t timeout = 14;
   std::uint32_t rnr_timer = 1;

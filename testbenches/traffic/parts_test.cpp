@@ -467,6 +467,41 @@ TEST(plan, receives_and_memory_that_a_host_cannot_bear_are_refused) {
   EXPECT_THROW(planned(o, limits), knob_error) << "each fits, and both together do not";
 }
 
+TEST(plan, ports_that_an_adapter_lacks_are_refused) {
+  traffic_options o = sample();
+  machine_limits limits{1e15, 1_ps, 220, 0_ps, {}};
+  limits.hosts.resize(4);
+  first(o).ports = port_use::second;
+  EXPECT_THROW(planned(o, limits), knob_error);
+  for (machine_limits::host& h : limits.hosts) h.ports = 2;
+  EXPECT_NO_THROW(planned(o, limits));
+  first(o).ports = port_use::both;
+  first(o).qps = 1;
+  EXPECT_THROW(planned(o, limits), knob_error) << "one QP has one port";
+  first(o).qps = 3;
+  const plan p = planned(o, limits);
+  EXPECT_EQ(p.flows[0].port_of(0), 1);
+  EXPECT_EQ(p.flows[0].port_of(1), 2);
+  EXPECT_EQ(p.flows[0].port_of(3), 1) << "the first QP of the next pair";
+  EXPECT_DOUBLE_EQ(p.flows[0].share_of_port(2), 1.0 / 3);
+}
+
+// The link of each port bears half of the load.
+TEST(plan, ports_share_a_load) {
+  traffic_options o = sample();
+  mix(o, {operation::write});
+  first(o).size = "1 KiB";
+  first(o).qps = 2;
+  first(o).rate = 1.5e6;  // 12.8 Gb/s
+  machine_limits limits{10e9, 1_ps, 220, 0_ps, {}};
+  limits.hosts.resize(4);
+  for (machine_limits::host& h : limits.hosts) h.ports = 2;
+  first(o).ports = port_use::first;
+  EXPECT_THROW(planned(o, limits), knob_error);
+  first(o).ports = port_use::both;
+  EXPECT_NO_THROW(planned(o, limits));
+}
+
 std::vector<message> first_messages(const planned_flow& f, std::uint64_t seed) {
   flow_producer p(f, seed, "lane", 1, nullptr);
   std::vector<message> out(1000);

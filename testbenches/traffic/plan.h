@@ -56,6 +56,19 @@ struct planned_flow {
   [[nodiscard]] std::vector<std::size_t> targets() const;
   [[nodiscard]] std::size_t qps_of(std::size_t source) const;
   [[nodiscard]] std::size_t connections() const { return pairs.size() * options.qps; }
+  // Returns the port of a connection, 1 or 2; connection q of pair p is p * qps + q.
+  [[nodiscard]] std::uint8_t port_of(std::size_t connection) const {
+    const bool second =
+        options.ports == port_use::second || (options.ports == port_use::both && connection % options.qps % 2 != 0);
+    return second ? 2 : 1;
+  }
+  // Returns the share of the QPs, and so of the messages, at a port.
+  [[nodiscard]] double share_of_port(std::size_t port) const {
+    const std::size_t second = options.ports == port_use::both     ? options.qps / 2
+                               : options.ports == port_use::second ? options.qps
+                                                                   : 0;
+    return static_cast<double>(port == 2 ? second : options.qps - second) / options.qps;
+  }
   // Returns the messages per second of one source of an open loop, while its arrivals do not pause.
   [[nodiscard]] double source_rate(std::size_t source) const {
     return gap ? static_cast<double>(qps_of(source)) * 1e12 / gap->mean() : 0;
@@ -92,6 +105,7 @@ struct machine_limits {
     std::uint64_t gpu_bytes = 0;
     std::uint64_t adapter_bytes = 0;  // its own memory
     bool on_demand = true;            // the adapter can page
+    std::uint32_t ports = 1;
   };
 
   double link_rate = 100e9;      // b/s of each direction

@@ -145,6 +145,7 @@ class traffic_testbench final : public testbench, public named_members {
       if (n.peer[i].kind == peer_kind::gpu) out = {i, n.peer[i].memory, 0};
     }
     out.adapter_bytes = n.hca.device_memory.size;
+    out.ports = n.hca.port.count;
     out.on_demand = n.hca.command_unit.on_demand || n.driver.on_demand == driver::on_demand_mode::iommu;
     return out;
   }

@@ -118,6 +118,12 @@ applications::programs& program_set::make(run_context& context, hcasim::system& 
   }
   if (config_.programs.empty()) throw input_error(how);
   check_device_name(config_.device);
+  for (std::size_t i = 0; i < s.nodes(); ++i) {
+    const port_config& p = s.config().nodes[i].hca.port;
+    if (p.count == 1 || p.link_layer == link_layer_kind::infiniband) continue;
+    throw input_error(
+        fmt::format("node{0}.hca.port.count: programs use RoCE on one port; write 1, or link_layer: infiniband", i));
+  }
   config_.folder = context.folder();
   config_.seed = context.seed();
   return context.make<applications::programs>("programs", s, config_);

@@ -7,7 +7,8 @@ static int read_name(struct firmware* fw, const struct hca_command* c, struct hc
   if (status != HCA_OK) return status;
   unsigned any = 0;
   for (unsigned i = 0; i < sizeof name->reserved; i++) any |= name->reserved[i];
-  return any == 0 && hca_gid_is_group(&name->gid) && hca_lid_is_group(name->lid) ? HCA_OK : HCA_BAD_PARAMETER;
+  const bool there = name->port == 0 || (name->port == 1 && fw->limits.second_lid != 0);
+  return any == 0 && there && hca_gid_is_group(&name->gid) && hca_lid_is_group(name->lid) ? HCA_OK : HCA_BAD_PARAMETER;
 }
 
 static int load(struct firmware* fw, uint32_t number, struct hca_group* g) {
@@ -39,7 +40,7 @@ static int find(struct firmware* fw, const struct hca_group_name* name, struct p
     const int status = load(fw, at->number, g);
     if (status != HCA_OK) return status;
     if (steps >= fw->qps.bits) return HCA_DAMAGED; /* a circle */
-    if (memcmp(&g->gid, &name->gid, sizeof g->gid) == 0 && g->lid == name->lid) return HCA_OK;
+    if (memcmp(&g->gid, &name->gid, sizeof g->gid) == 0 && g->lid == name->lid && g->port == name->port) return HCA_OK;
     at->before = at->number;
     at->number = g->next;
   }
@@ -65,6 +66,7 @@ static int make(struct firmware* fw, const struct hca_group_name* name, uint32_t
         .lid = name->lid,
         .next = fw->groups[hash],
         .members = 1,
+        .port = name->port,
         .gid = name->gid,
         .generation = old.generation,
         .qpn = {qpn},
@@ -79,7 +81,7 @@ static int make(struct firmware* fw, const struct hca_group_name* name, uint32_t
   }
   fw->groups[hash] = number;
   hal_group(fw->hal, hash, number);
-  hal_group_lid(fw->hal, name->lid, true);
+  hal_group_lid(fw->hal, name->port, name->lid, true);
   return HCA_OK;
 }
 
@@ -100,7 +102,7 @@ static int end(struct firmware* fw, const struct hca_group_name* name, const str
   const struct hca_qpc dead = {.state = HCA_QP_RESET, .generation = g->generation};
   if (fw_qpc_take(fw, at->number, &q) == HCA_OK) fw_qpc_put(fw, at->number, &dead);
   fw_bitmap_put(&fw->qps, at->number);
-  hal_group_lid(fw->hal, name->lid, false);
+  hal_group_lid(fw->hal, name->port, name->lid, false);
   return HCA_OK;
 }
 

@@ -55,6 +55,54 @@ class groups : public ::testing::Test {
   std::uint32_t cqn = 0;
 };
 
+TEST_F(groups, need_a_port_that_exists) {
+  const std::uint32_t a = datagram_qp();
+  hca_group_name other = group(1);
+  other.port = 1;
+  EXPECT_EQ(attach(a, other), HCA_BAD_PARAMETER);
+  EXPECT_EQ(b.qpc(a).groups, 0U);
+}
+
+fw_limits with_two_ports() {
+  fw_limits l = many();
+  l.second_lid = 8;
+  return l;
+}
+
+// One name at two ports is two groups. A QP gets its port in INIT.
+TEST(ports, of_groups_and_queue_pairs) {
+  firmware_bench b(with_two_ports());
+  ASSERT_EQ(b.create_eq(), 0U);
+  const std::uint32_t cqn = b.create_cq();
+  const std::uint32_t qpn = b.create_qp(cqn, HCA_TRANSPORT_UD);
+  for (const std::uint8_t port : {std::uint8_t{1}, std::uint8_t{0}}) {
+    hca_group_name n = group(1);
+    n.port = port;
+    EXPECT_EQ(b.run(HCA_CMD_ATTACH, qpn, 0, n), HCA_OK);
+    EXPECT_EQ(b.h.lids[std::uint32_t{port} << 16 | 0xc001], 1);
+    EXPECT_EQ(b.qpc(qpn).groups, port == 1 ? 1U : 2U);
+  }
+  hca_group_name first = group(1);
+  EXPECT_EQ(b.run(HCA_CMD_DETACH, qpn, 0, first), HCA_OK);
+  EXPECT_EQ(b.h.lids[0xc001], 0);
+  EXPECT_EQ(b.h.lids[0x1c001], 1) << "the other one stays";
+  hca_modify_qp a{};
+  a.state = HCA_QP_INIT;
+  a.port = 2;
+  EXPECT_EQ(b.run(HCA_CMD_MODIFY_QP, qpn, HCA_QP_STATE | HCA_QP_QKEY | HCA_QP_PORT, a), HCA_BAD_PARAMETER);
+  a.port = 1;
+  EXPECT_EQ(b.run(HCA_CMD_MODIFY_QP, qpn, HCA_QP_STATE | HCA_QP_QKEY | HCA_QP_PORT, a), HCA_OK);
+  EXPECT_EQ(b.qpc(qpn).port, 1);
+  const hca_qpc now = b.qpc(qpn);
+  EXPECT_TRUE(hca_qpc_sound(&now));
+  a.state = HCA_QP_RTR;
+  a.port = 0;
+  EXPECT_EQ(b.run(HCA_CMD_MODIFY_QP, qpn, HCA_QP_STATE | HCA_QP_PORT, a), HCA_BAD_PARAMETER) << "not after INIT";
+  a = {};
+  EXPECT_EQ(b.run(HCA_CMD_MODIFY_QP, qpn, HCA_QP_STATE, a), HCA_OK);
+  EXPECT_EQ(b.qpc(qpn).port, 0) << "RESET forgets it";
+}
+
 TEST_F(groups, come_and_go_with_their_members) {
   const std::uint32_t a = datagram_qp();
   const std::uint32_t c = datagram_qp();

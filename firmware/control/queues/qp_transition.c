@@ -21,6 +21,7 @@ enum {
   SQD_XI = HCA_QP_AV | HCA_QP_TIMEOUT | HCA_QP_RETRY_COUNT | HCA_QP_RNR_RETRY | HCA_QP_MAX_READ_OUT | HCA_QP_ACCESS,
   SQD_XT = HCA_QP_AV | HCA_QP_TIMEOUT | HCA_QP_MAX_READ_IN | HCA_QP_ACCESS | HCA_QP_MIN_RNR_TIMER,
   ACCESS = HCA_QP_ACCESS,
+  PORT = HCA_QP_PORT,
   NOTIFY = HCA_QP_SQD_NOTIFY,
 };
 
@@ -28,11 +29,13 @@ static const struct rule rules[STATES][STATES] =
     {
         [HCA_QP_RESET] =
             {
-                [HCA_QP_INIT] = {true, {ACCESS, ACCESS, HCA_QP_QKEY, ACCESS, ACCESS}, {0, 0, 0, 0, 0}},
+                [HCA_QP_INIT] = {true, {ACCESS, ACCESS, HCA_QP_QKEY, ACCESS, ACCESS}, {PORT, PORT, PORT, PORT, PORT}},
             },
         [HCA_QP_INIT] =
             {
-                [HCA_QP_INIT] = {true, {0, 0, 0, 0, 0}, {ACCESS, ACCESS, HCA_QP_QKEY, ACCESS, ACCESS}},
+                [HCA_QP_INIT] = {true,
+                                 {0, 0, 0, 0, 0},
+                                 {ACCESS | PORT, ACCESS | PORT, HCA_QP_QKEY | PORT, ACCESS | PORT, ACCESS | PORT}},
                 [HCA_QP_RTR] = {true, {RTR_RC, RTR_UC, 0, RTR_UC, RTR_RC}, {ACCESS, ACCESS, HCA_QP_QKEY, ACCESS, ACCESS}},
             },
         [HCA_QP_RTR] =
@@ -86,6 +89,7 @@ int fw_qp_transition(uint8_t transport, uint8_t from, uint8_t to, uint32_t mask)
 }
 
 int fw_qp_values(const struct fw_limits* l, uint32_t mask, const struct hca_modify_qp* a) {
+  if ((a->reserved[0] | a->reserved[1]) != 0) return HCA_BAD_PARAMETER;
   /* LOCAL_WRITE is customary here and means nothing */
   const unsigned rights = HCA_ACCESS_REMOTE_WRITE | HCA_ACCESS_REMOTE_READ | HCA_ACCESS_REMOTE_ATOMIC | HCA_ACCESS_LOCAL_WRITE;
   const struct {
@@ -94,6 +98,7 @@ int fw_qp_values(const struct fw_limits* l, uint32_t mask, const struct hca_modi
       {HCA_QP_STATE, a->state, 0, STATES - 1},
       {HCA_QP_SQD_NOTIFY, a->sqd_notify, 0, 1},
       {HCA_QP_ACCESS, a->access & ~rights, 0, 0},
+      {HCA_QP_PORT, a->port, 0, l->second_lid != 0 ? 1 : 0},
       {HCA_QP_AV, a->service_level, 0, 15},
       {HCA_QP_PATH_MTU, a->mtu_shift, 8, l->mtu_shift},
       {HCA_QP_TIMEOUT, a->timeout, 0, 31},
@@ -116,6 +121,7 @@ int fw_qp_values(const struct fw_limits* l, uint32_t mask, const struct hca_modi
 void fw_qp_apply(struct hca_qpc* q, uint32_t mask, const struct hca_modify_qp* a, const struct hca_route* route) {
   if ((mask & HCA_QP_STATE) != 0) q->state = a->state;
   if ((mask & HCA_QP_ACCESS) != 0) q->access = HCA_U8(a->access & ~(unsigned)HCA_ACCESS_LOCAL_WRITE);
+  if ((mask & HCA_QP_PORT) != 0) q->port = a->port;
   if ((mask & HCA_QP_QKEY) != 0) q->qkey = a->qkey;
   if ((mask & HCA_QP_AV) != 0) {
     q->dest_lid = a->dest_lid;

@@ -242,9 +242,10 @@ static int read_modification(struct firmware* fw, const struct hca_command* c, s
 }
 
 int fw_modify_qp(struct firmware* fw, struct hca_command* c) {
-  const uint32_t known = HCA_QP_STATE | HCA_QP_ACCESS | HCA_QP_QKEY | HCA_QP_AV | HCA_QP_PATH_MTU | HCA_QP_TIMEOUT |
-                         HCA_QP_RETRY_COUNT | HCA_QP_RNR_RETRY | HCA_QP_RQ_PSN | HCA_QP_MAX_READ_OUT | HCA_QP_MIN_RNR_TIMER |
-                         HCA_QP_SQ_PSN | HCA_QP_MAX_READ_IN | HCA_QP_DEST_QPN | HCA_QP_SQD_NOTIFY | HCA_QP_ROUTE;
+  const uint32_t known = HCA_QP_STATE | HCA_QP_ACCESS | HCA_QP_PORT | HCA_QP_QKEY | HCA_QP_AV | HCA_QP_PATH_MTU |
+                         HCA_QP_TIMEOUT | HCA_QP_RETRY_COUNT | HCA_QP_RNR_RETRY | HCA_QP_RQ_PSN | HCA_QP_MAX_READ_OUT |
+                         HCA_QP_MIN_RNR_TIMER | HCA_QP_SQ_PSN | HCA_QP_MAX_READ_IN | HCA_QP_DEST_QPN | HCA_QP_SQD_NOTIFY |
+                         HCA_QP_ROUTE;
   const uint32_t mask = c->modifier;
   struct modification m;
   struct hca_qpc before;

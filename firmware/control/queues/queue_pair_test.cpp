@@ -231,7 +231,7 @@ TEST_F(queues, a_life) {
   EXPECT_EQ(controls(), (ops{HAL_QP_DRAIN, HAL_QP_GO_ON}));
   for (const std::uint32_t notify : {0U, 1U}) {
     hca_modify_qp a = attributes(HCA_QP_SQD);
-    a.sqd_notify = notify;
+    a.sqd_notify = static_cast<std::uint8_t>(notify);
     ASSERT_EQ(b.run(HCA_CMD_MODIFY_QP, qpn, HCA_QP_STATE | HCA_QP_SQD_NOTIFY, a), HCA_OK);
     EXPECT_EQ(controls(), ops{notify != 0 ? HAL_QP_DRAIN_NOTIFY : HAL_QP_DRAIN});
     ASSERT_EQ(modify(qpn, HCA_QP_RTS, HCA_QP_STATE), HCA_OK);
@@ -289,6 +289,8 @@ TEST_F(queues, attribute_values) {
   EXPECT_EQ(value(HCA_QP_MIN_RNR_TIMER, [](hca_modify_qp& a) { a.min_rnr_timer = 32; }), HCA_BAD_PARAMETER);
   EXPECT_EQ(value(HCA_QP_DEST_QPN, [](hca_modify_qp& a) { a.dest_qpn = 1 << 24; }), HCA_BAD_PARAMETER);
   EXPECT_EQ(value(HCA_QP_SQD_NOTIFY, [](hca_modify_qp& a) { a.sqd_notify = 2; }), HCA_BAD_PARAMETER);
+  EXPECT_EQ(value(HCA_QP_PORT, [](hca_modify_qp& a) { a.port = 1; }), HCA_BAD_PARAMETER) << "there is one port";
+  EXPECT_EQ(value(0, [](hca_modify_qp& a) { a.reserved[1] = 1; }), HCA_BAD_PARAMETER);
   EXPECT_EQ(value(~0U, [](hca_modify_qp&) {}), HCA_OK);
 }
 

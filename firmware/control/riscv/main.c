@@ -166,9 +166,10 @@ void hal_group(struct hal* h, uint32_t hash, uint32_t first) {
   call(h, CALL_GROUP);
 }
 
-void hal_group_lid(struct hal* h, uint32_t lid, bool joins) {
+void hal_group_lid(struct hal* h, uint32_t port, uint32_t lid, bool joins) {
   h->argument[0] = lid;
   h->argument[1] = joins;
+  h->argument[2] = port;
   call(h, CALL_GROUP_LID);
 }
 

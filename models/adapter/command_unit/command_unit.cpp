@@ -69,13 +69,14 @@ tlm::tlm_sync_enum command_unit::on_register(register_access& r, tlm::tlm_phase,
 
 void command_unit::run() {
   for (;;) {
-    while (!reset_asked_ && (status_ != HCA_STATUS_READY || (ci_ == pi_ && port_up_ == port_told_))) sc_core::wait(bell_);
+    while (!reset_asked_ && (status_ != HCA_STATUS_READY || (ci_ == pi_ && down_ == told_down_))) sc_core::wait(bell_);
     t_ = now();
     if (reset_asked_) {
       come_to_rest();
-    } else if (port_up_ != port_told_) {
-      port_told_ = port_up_;
-      event(HCA_EVENT_PORT, port_up_ ? 1 : 0);
+    } else if (down_ != told_down_) {
+      const unsigned port = down_[0] != told_down_[0] ? 0 : 1;
+      told_down_[port] = down_[port];
+      event(HCA_EVENT_PORT, port << 1 | (down_[port] ? 0U : 1U));
     } else if (!execute_next()) {
       status_ = HCA_STATUS_FATAL;
     }
@@ -90,8 +91,8 @@ void command_unit::reset() {
   wake(answered_);
 }
 
-void command_unit::port_changed(bool up) {
-  port_up_ = up;
+void command_unit::port_changed(unsigned port, bool up) {
+  down_.set(port, !up);
   wake(bell_);
 }
 
@@ -101,7 +102,7 @@ void command_unit::inject(std::size_t, const fault_request&) {
 
 void command_unit::come_to_rest() {
   fw_quiesce(firmware_);
-  while (!group_lids_.empty()) set_group_lid(group_lids_.back(), false);
+  while (!group_lids_.empty()) set_group_lid(group_lids_.back().first, group_lids_.back().second, false);
   dma_fence();
   completion_control c;
   c.op = completion_op::reset;
@@ -111,7 +112,7 @@ void command_unit::come_to_rest() {
   queue_probe_.set(0, t_);
   busy_probe_.set(0, t_);
   write_failed_ = false;
-  port_told_ = true;
+  told_down_.reset();
   ++resets_;
   reset_asked_ = false;
   status_ = HCA_STATUS_RESET;

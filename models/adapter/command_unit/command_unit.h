@@ -10,10 +10,13 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "firmware/abi/command.h"
+#include "firmware/abi/route.h"
 #include "firmware/control/firmware.h"
 #include "models/adapter/command_unit/command_unit_config.h"
 #include "tlm/base/clock_domain.h"
@@ -70,10 +73,11 @@ class command_unit : public unit, public faulty {
 
   // Drives the reset line.
   void reset();
-  // Tells software the state of the port's link.
-  void port_changed(bool up);
-  // Sets the call for a multicast LID whose number of groups at this port changed: the subnet manager needs to know.
-  void on_group(std::function<void(std::uint16_t lid, bool joins)> told) { on_group_ = std::move(told); }
+  // Tells software the state of the link of a port.
+  void port_changed(unsigned port, bool up);
+  // Sets the call for a multicast LID whose number of groups at a port changed: the subnet manager needs to know.
+  using group_change = std::function<void(unsigned port, std::uint16_t lid, bool joins)>;
+  void on_group(group_change told) { on_group_ = std::move(told); }
   [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return command_unit_fault_kinds; }
   void inject(std::size_t kind, const fault_request& r) override;
 
@@ -91,7 +95,7 @@ class command_unit : public unit, public faulty {
   void set_cq_page(std::uint32_t cqn, std::uint32_t uar) { set_page(true, cqn, uar); }
   void set_eq(std::uint32_t eqn, const hca_eqc* eqc);
   void set_group(std::uint32_t hash, std::uint32_t first);
-  void set_group_lid(std::uint16_t lid, bool joins);
+  void set_group_lid(unsigned port, std::uint16_t lid, bool joins);
   void settle_cq(std::uint32_t cqn);
   void event(std::uint32_t type, std::uint32_t number);
   void pages(std::uint32_t index, std::uint64_t first, std::uint64_t last, enum ::hal_pages outcome);
@@ -143,10 +147,10 @@ class command_unit : public unit, public faulty {
   std::uint32_t ci_ = 0;
   std::uint32_t status_ = HCA_STATUS_RESET;
   bool reset_asked_ = false;
-  std::function<void(std::uint16_t lid, bool joins)> on_group_;
-  std::vector<std::uint16_t> group_lids_;  // one for each group
-  bool port_up_ = true;
-  bool port_told_ = true;  // the last state told to software
+  group_change on_group_;
+  std::vector<std::pair<unsigned, std::uint16_t>> group_lids_;  // port and LID, one for each group
+  std::bitset<HCA_PORTS> down_;
+  std::bitset<HCA_PORTS> told_down_;  // the last states told to software
   bool hangs_ = false;
   sc_core::sc_event bell_;
   sc_core::sc_event answered_;

@@ -227,15 +227,16 @@ void command_unit::set_group(std::uint32_t hash, std::uint32_t first) {
 }
 
 // The manager of the subnet learns the change at once, without packets.
-void command_unit::set_group_lid(std::uint16_t lid, bool joins) {
+void command_unit::set_group_lid(unsigned port, std::uint16_t lid, bool joins) {
+  const std::pair group(port, lid);
   if (joins) {
-    group_lids_.push_back(lid);
+    group_lids_.push_back(group);
   } else {
-    const auto it = std::find(group_lids_.begin(), group_lids_.end(), lid);
+    const auto it = std::find(group_lids_.begin(), group_lids_.end(), group);
     if (it == group_lids_.end()) return;
     group_lids_.erase(it);
   }
-  if (on_group_) on_group_(lid, joins);
+  if (on_group_) on_group_(port, lid, joins);
 }
 
 void command_unit::settle_cq(std::uint32_t cqn) {
@@ -345,8 +346,8 @@ void hal_cq_page(struct hal* h, uint32_t cqn, uint32_t uar) {
 void hal_group(struct hal* h, uint32_t hash, uint32_t first) {
   h->unit->set_group(hash, first);
 }
-void hal_group_lid(struct hal* h, uint32_t lid, bool joins) {
-  h->unit->set_group_lid(static_cast<uint16_t>(lid), joins);
+void hal_group_lid(struct hal* h, uint32_t port, uint32_t lid, bool joins) {
+  h->unit->set_group_lid(port, static_cast<uint16_t>(lid), joins);
 }
 void hal_set_eq(struct hal* h, uint32_t eqn, const struct hca_eqc* eqc) {
   h->unit->set_eq(eqn, eqc);

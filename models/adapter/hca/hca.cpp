@@ -19,7 +19,7 @@ constexpr std::string_view shared[] = {
 #define HCASIM_NET(initiator, target)
 #define HCASIM_CLIENT(initiator, targets) #targets,
 #define HCASIM_BRIDGED(initiator, bridge, targets) #targets,
-#define HCASIM_OPTIONAL(initiator, unit, target)
+#define HCASIM_OPTIONAL(unit, initiator, target)
 #include "models/adapter/hca/netlist.def"
 };
 // NOLINTEND(cppcoreguidelines-macro-usage)
@@ -31,8 +31,9 @@ consteval unsigned clients(std::string_view targets) {
   return static_cast<unsigned>(found);
 }
 
-std::uint16_t lid_of(const hca_config& c) {
-  return static_cast<std::uint16_t>(c.port.lid);
+port_addresses ports_of(const hca_config& c) {
+  return port_addresses(static_cast<std::uint16_t>(c.port.lid),
+                        c.port.count > 1 ? static_cast<std::uint16_t>(c.port.second_lid) : std::uint16_t{0});
 }
 
 unsigned mtu_shift_of(const hca_config& c) {
@@ -59,7 +60,9 @@ fw_limits hca::limits_of(const hca_config& config) {
   l.max_inline = c.max_inline;
   l.max_sge = c.max_sge;
   l.blueflame_bytes = static_cast<std::uint32_t>(config.doorbell.blueflame_max);
-  l.lid = lid_of(config);
+  const port_addresses ports = ports_of(config);
+  l.lid = ports.lid(0);
+  l.second_lid = ports.count() > 1 ? ports.lid(1) : std::uint16_t{0};
   l.mtu_shift = static_cast<std::uint8_t>(mtu_shift_of(config));
   l.max_eqs = config.completion.event_queues;
   l.max_spaces = c.max_spaces;
@@ -82,8 +85,8 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
       clock_(config.clock),
       doorbell(*this, "doorbell", config.doorbell, clock_),
       send_queue("send_queue", config.send_queue, clock_),
-      requester("requester", config.requester, clock_, packets, lid_of(config), config.processing_units.units != 0),
-      responder("responder", config.responder, clock_, packets, lid_of(config), config.processing_units.units != 0),
+      requester("requester", config.requester, clock_, packets, ports_of(config), config.processing_units.units != 0),
+      responder("responder", config.responder, clock_, packets, ports_of(config), config.processing_units.units != 0),
       key_check(*this, "key_check", config.key_check, clock_),
       window_unit("window_unit", config.window_unit, clock_, config.key_check.window_type2),
       page_walker(*this, "page_walker", config.page_walker, clock_, clients("page_walker.in"),
@@ -96,7 +99,7 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
       device_memory("device_memory", config.device_memory, clock_),
       completion(*this, "completion", config.completion, clock_, clients("completion.reports")),
       command_unit("command_unit", config.command_unit, limits_of(config)),
-      port("port", config.port, clock_, clients("port.egress"), packets),
+      port("port", config.port, 0, clock_, clients("port.egress"), packets),
       qpc_cache(*this, "qpc_cache", config.qpc_cache, clock_, std::uint32_t{sizeof(hca_qpc)}, clients("qpc_cache.in"),
                 cells_of(config, icm_entry::qpc)),
       cqc_cache(*this, "cqc_cache", config.cqc_cache, clock_, std::uint32_t{sizeof(hca_cqc)}, clients("cqc_cache.in"),
@@ -108,6 +111,9 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
   if (config.atc.enabled) atc = &add<hcasim::atc>("atc", config.atc, clock_, config.requester_id, config.icm.check);
   if (config.processing_units.units != 0) {
     processing_units = &add<hcasim::processing_units>("processing_units", config.processing_units, clock_);
+  }
+  if (requester.egress.size() > 1) {
+    port2 = &add<hcasim::port>("port2", config.port, 1U, clock_, clients("port.egress"), packets);
   }
   if (config.icm.map_sets != 0 && config.dma_engine.implementation.name != "model") {
     throw std::invalid_argument("hca.icm.map_sets: the DMA engine's model alone has a map of ICM; set it to 0");
@@ -125,8 +131,8 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
 #define HCASIM_NET(initiator, target) (initiator).bind(target);
 #define HCASIM_CLIENT(initiator, targets) (initiator).bind(next(targets));
 #define HCASIM_BRIDGED(initiator, bridge, targets) bridged(initiator, bridge, next(targets));
-#define HCASIM_OPTIONAL(initiator, unit, target) \
-  if (unit) (initiator).bind((unit)->target);
+#define HCASIM_OPTIONAL(unit, initiator, target) \
+  if (unit) (initiator).bind(target);
 #include "models/adapter/hca/netlist.def"
   // NOLINTEND(cppcoreguidelines-macro-usage)
 }

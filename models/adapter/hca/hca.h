@@ -70,6 +70,7 @@ class hca : public sc_core::sc_module {
   completion_unit completion;
   hcasim::command_unit command_unit;
   hcasim::port port;
+  hcasim::port* port2 = nullptr;  // when there are two
   qpc_cache_unit qpc_cache;
   context_cache_unit cqc_cache;
   context_cache_unit mrc_cache;
@@ -95,6 +96,9 @@ class hca : public sc_core::sc_module {
 
   // Its reset line.
   void reset();
+
+  [[nodiscard]] unsigned ports() const { return port2 ? 2 : 1; }
+  hcasim::port& port_at(unsigned i) { return i == 0 ? port : *port2; }
 
   // Returns the limits that the device reports and its firmware keeps.
   static fw_limits limits_of(const hca_config& config);

@@ -61,7 +61,7 @@ struct hca_config {
     k.group("device_memory", device_memory, "memory on the adapter");
     k.group("completion", completion, "CQEs, EQEs, interrupts");
     k.group("command_unit", command_unit, "command queue and control firmware");
-    k.group("port", port, "packets to and from the link");
+    k.group("port", port, "packets to and from the link, of each port");
     k.group("qpc_cache", qpc_cache, "queue pair contexts, 256 B each");
     k.group("cqc_cache", cqc_cache, "completion queue contexts, 64 B each");
     k.group("mrc_cache", mrc_cache, "memory region contexts, 64 B each");

@@ -47,6 +47,7 @@ void memories(const hca_config& c, std::uint64_t lanes, std::uint64_t receive_bu
   m.within("device_memory", [&] { memories(c.device_memory, m); });
   m.within("completion", [&] { memories(c.completion, m); });
   m.within("port", [&] { memories(c.port, lanes, receive_buffer, m); });
+  if (c.port.count > 1) m.within("port2", [&] { memories(c.port, lanes, receive_buffer, m); });
   cache("qpc_cache", c.qpc_cache, sizeof(hca_qpc), limits.log_qps);
   cache("cqc_cache", c.cqc_cache, sizeof(hca_cqc), limits.log_cqs);
   cache("mrc_cache", c.mrc_cache, sizeof(hca_mrc), limits.log_mrs);

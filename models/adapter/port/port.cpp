@@ -7,12 +7,14 @@
 
 namespace hcasim {
 
-port::port(const sc_core::sc_module_name& module_name, const port_config& config, const clock_domain& clock, unsigned senders,
-           packet_pool& packets)
+port::port(const sc_core::sc_module_name& module_name, const port_config& config, unsigned number, const clock_domain& clock,
+           unsigned senders, packet_pool& packets)
     : unit(module_name),
       config_(config),
+      number_(number),
+      lid_(number == 0 ? config.lid : config.second_lid),
       clock_(clock),
-      gid_(hca_port_gid(static_cast<std::uint16_t>(config.lid))),
+      gid_(hca_port_gid(static_cast<std::uint16_t>(lid_))),
       packets_(packets),
       lanes_(config.virtual_lanes),
       egress_use_(std::uint64_t{config.egress_packets} * config.virtual_lanes) {
@@ -69,7 +71,7 @@ void port::take(lane& l, packet& p) {
 void port::launch(passing& r) {
   packet& p = *r.p;
   ps t = now();
-  if (p.header.dest_lid == config_.lid) {
+  if (p.header.dest_lid == lid_) {
     ++loopback_packets_;
     lane& l = *r.from;
     if (r.departed.run) queue_.soon(r.departed);
@@ -160,12 +162,12 @@ port::drop port::check(packet& p, bool from_link) const {
   if (!icrc_ok(p, total)) return drop::icrc;
   if (!parse(p, total)) return drop::malformed;
   const packet_header& h = p.header;
-  if (h.dest_lid != config_.lid) {
-    const bool own = from_link && h.source_lid == config_.lid;
+  if (h.dest_lid != lid_) {
+    const bool own = from_link && h.source_lid == lid_;
     if (own || !hca_lid_is_group(h.dest_lid)) [[unlikely]]
       return drop::wrong_lid;
   }
-  if ((h.global || h.dest_lid != config_.lid) && !is_for_us(p)) [[unlikely]]
+  if ((h.global || h.dest_lid != lid_) && !is_for_us(p)) [[unlikely]]
     return drop::wrong_gid;
   // The table has one entry, the default partition with full membership: a limited member may talk to it [D1].
   return ((p.header.pkey ^ wire::default_pkey) & 0x7fff) == 0 ? drop::none : drop::bad_pkey;
@@ -197,6 +199,7 @@ tlm::tlm_sync_enum port::deliver(packet& p, ps& t, lane* looped, bool copied) {
   h.looped = looped;
   h.copied = copied;
   h.since = never;
+  p.port = number_;
   p.waiter = {};
   call_on_response<&held::self, &port::consumed>(p, h);
   h.p = &p;

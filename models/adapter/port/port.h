@@ -1,4 +1,4 @@
-// The adapter's port: packets of requester and responder to the link, packets of the link to requester and responder.
+// A port of the adapter: packets of requester and responder to the link, packets of the link to requester and responder.
 //
 // A packet to a multicast LID goes to the link, and a copy turns around inside the port, for the groups of this adapter. Should
 // the packet come back from the link, it is dropped.
@@ -38,8 +38,9 @@ class port : public unit {
   initiator_socket<packet> responder{"responder"};
   initiator_socket<packet> link_out{"link_out"};
 
-  port(const sc_core::sc_module_name& name, const port_config& config, const clock_domain& clock, unsigned senders,
-       packet_pool& packets);
+  // `number`: of the port, from 0.
+  port(const sc_core::sc_module_name& name, const port_config& config, unsigned number, const clock_domain& clock,
+       unsigned senders, packet_pool& packets);
 
   void list_waiting(waiting_list& list) const override;
 
@@ -101,6 +102,8 @@ class port : public unit {
   void describe();
 
   const port_config config_;
+  const unsigned number_;
+  const std::uint32_t lid_;
   const clock_domain clock_;
   const hca_gid gid_;
   packet_pool& packets_;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "firmware/abi/route.h"
 #include "tlm/base/knobs.h"
 
 namespace hcasim {
@@ -11,7 +12,9 @@ namespace hcasim {
 enum class link_layer_kind : std::uint8_t { infiniband, ethernet };
 
 struct port_config {
+  std::uint32_t count = 1;
   std::uint32_t lid = 1;
+  std::uint32_t second_lid = 0;  // of port 2, when there is one; the system gives it
   link_layer_kind link_layer = link_layer_kind::infiniband;
   std::uint32_t virtual_lanes = 1;
   std::uint64_t mtu = 4096;
@@ -22,7 +25,9 @@ struct port_config {
   double ingress_interval = 1;
 
   void knobs(knob_visitor& k) {
-    k.count("lid", lid, 1, 0xbfff, "the port's LID; packets to another one are dropped");
+    k.count("count", count, 1, HCA_PORTS,
+            "ports of the adapter, each with a link and LID of its own, and with these settings; a QP belongs to one of them");
+    k.count("lid", lid, 1, 0xbfff, "the LID of port 1; packets to another one are dropped");
     k.choice("link_layer", link_layer, {"infiniband", "ethernet"},
              "kind of port for programs: InfiniBand, or RoCE with GIDs of both versions");
     k.count("virtual_lanes", virtual_lanes, 1, 15, "data virtual lanes; a packet takes lane SL mod virtual_lanes");

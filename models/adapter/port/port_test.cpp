@@ -95,6 +95,7 @@ class sink : public unit {
     ps at;
     unsigned lane;
     bool intact;
+    unsigned port;
   };
   std::vector<arrival> arrivals;
   std::deque<packet*> kept;
@@ -106,7 +107,7 @@ class sink : public unit {
 
  private:
   tlm::tlm_sync_enum take(packet& p, tlm::tlm_phase, ps& t) {
-    arrivals.push_back({p.header.psn, t, p.lane(), icrc_ok(p, p.on_wire().size())});
+    arrivals.push_back({p.header.psn, t, p.lane(), icrc_ok(p, p.on_wire().size()), p.port});
     if (mode == answer::at_once) {
       t += latency;
       packets_.put(p);
@@ -145,7 +146,8 @@ struct bench {
     c.egress_packets = 4;
     return c;
   }
-  explicit bench(const port_config& c = config(), unsigned n = 2) : dut("port", c, clock_domain(frequency{1e9}), n, packets) {
+  explicit bench(const port_config& c = config(), unsigned n = 2, unsigned number = 0)
+      : dut("port", c, number, clock_domain(frequency{1e9}), n, packets) {
     for (unsigned i = 0; i < n; ++i) senders.emplace_back(("sender" + std::to_string(i)).c_str()).out.bind(dut.egress[i]);
     line.out.bind(dut.link_in);
     dut.link_out.bind(wire.in);
@@ -250,6 +252,19 @@ TEST(PortEgress, AFullLaneDoesNotHoldUpAnother) {
   EXPECT_EQ(t.wire.arrivals[4].at, 70_ns);
   EXPECT_EQ(t.wire.arrivals[4].lane, 1U);
   EXPECT_TRUE(t.wire.arrivals[4].intact);
+}
+
+// Port 2 has its LID, and units see where a packet has come.
+TEST(PortIngress, OfASecondPortKnowsItsLid) {
+  port_config c = bench::config();
+  c.second_lid = far_lid;
+  bench t(c, 2, 1);
+  t.line.send(make(t.packets, wire::send_only, 1, own_lid), 0_ps);
+  t.line.send(make(t.packets, wire::send_only, 2, far_lid), 0_ps);
+  run_until_idle();
+  ASSERT_EQ(psns(t.responder), std::vector<std::uint32_t>{2});
+  EXPECT_EQ(t.responder.arrivals[0].port, 1U);
+  EXPECT_EQ(t.counted("dropped_wrong_lid"), 1);
 }
 
 TEST(PortIngress, HandsOverAfterCheckAndInterval) {

@@ -9,16 +9,17 @@ void packet_gather::fill_header(const send_qp& f, const send_operation& op, std:
   const bool fetches = w.fetches();
   packet_header& h = p.header;
   h = {};
+  p.port = ports_.existing(f.qp.port);
   h.service_level = f.qp.service_level;
   h.virtual_lane = f.qp.service_level;
   h.dest_lid = f.qp.dest_lid;
-  h.source_lid = lid_;
+  h.source_lid = ports_.lid(p.port);
   h.dest_qpn = f.qp.dest_qpn;
   h.srqn = w.srqn;
   if (w.is_datagram()) {
     if (w.gid) {
       h.global = true;
-      p.grh = {.source = gid_, .dest = *w.gid, .flow = w.datagram.flow, .hop_limit = w.datagram.hop_limit};
+      p.grh = {.source = ports_.gid(p.port), .dest = *w.gid, .flow = w.datagram.flow, .hop_limit = w.datagram.hop_limit};
     }
     h.service_level = h.virtual_lane = w.datagram.service_level & 0xf;
     h.dest_lid = w.datagram.lid;
@@ -26,7 +27,7 @@ void packet_gather::fill_header(const send_qp& f, const send_operation& op, std:
     h.qkey = (w.datagram.qkey >> 31) != 0 ? f.qp.qkey : w.datagram.qkey;
     h.source_qpn = f.qpn;
   } else {
-    set_route(p, f.qp.route, gid_);
+    set_route(p, f.qp.route, ports_.gid(p.port));
   }
   h.opcode = static_cast<std::uint8_t>(opcode_of(w, index, fetches ? 1 : op.psns) | transport_bits(f.qp.transport));
   h.psn = psn_add(op.first_psn, fetches ? op.responses : index);

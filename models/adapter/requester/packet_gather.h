@@ -7,14 +7,15 @@
 #include "models/adapter/requester/send_qp.h"
 #include "tlm/base/process.h"
 #include "tlm/page_faults.h"
+#include "tlm/port_addresses.h"
 
 namespace hcasim {
 
 class packet_gather {
  public:
   // `ack_every`: packets of a long message between two acknowledge requests.
-  packet_gather(memory_access& memory, page_faults& faults, std::uint16_t lid, std::uint32_t ack_every)
-      : memory_(memory), faults_(faults), lid_(lid), gid_(hca_port_gid(lid)), ack_every_(ack_every) {}
+  packet_gather(memory_access& memory, page_faults& faults, const port_addresses& ports, std::uint32_t ack_every)
+      : memory_(memory), faults_(faults), ports_(ports), ack_every_(ack_every) {}
 
   void fill_header(const send_qp& f, const send_operation& op, std::uint32_t index, packet& p) const;
   // Gathers the payload from `offset` of the message on.
@@ -25,8 +26,7 @@ class packet_gather {
 
   memory_access& memory_;
   page_faults& faults_;
-  const std::uint16_t lid_;
-  const hca_gid gid_;
+  const port_addresses ports_;
   const std::uint32_t ack_every_;
 };
 

@@ -3,14 +3,16 @@
 namespace hcasim {
 
 requester::requester(const sc_core::sc_module_name& name, const requester_config& config, const clock_domain& clock,
-                     packet_pool& packets_in, std::uint16_t lid, bool has_processing_units)
+                     packet_pool& packets_in, const port_addresses& ports, bool has_processing_units)
     : unit(name),
+      packets(socket_of_each_port<target_socket<packet>>("packets", ports.count())),
+      egress(socket_of_each_port<initiator_socket<packet>>("egress", ports.count())),
       steps(has_processing_units),
       config_(config),
       clock_(clock),
       memory_(keys, walker, dma),
       faults_(queue_, reports, false),
-      gather_(memory_, faults_, lid, config.ack_every),
+      gather_(memory_, faults_, ports, config.ack_every),
       completion_({qpc, reports, peer_out, queue_out}, faults_, counters_, shown_),
       sending_({qpc, egress}, config_, clock_, packets_in, {steps, gather_, completion_}, counters_, shown_),
       repeats_(sending_, completion_, counters_),
@@ -18,7 +20,7 @@ requester::requester(const sc_core::sc_module_name& name, const requester_config
       responses_(clock_, clock.cycles(config.response_latency), packets_in, refetch, memory_, faults_,
                  {steps, records_, sending_, completion_, repeats_}, counters_) {
   work.on<&requester::on_work>(this);
-  packets.on<&response_intake::on_packet>(&responses_);
+  for (auto& from : packets) from.on<&response_intake::on_packet>(&responses_);
   control.on<&requester::on_control>(this);
   peer.on<&requester::on_control>(this);
   pages.on<&page_faults::on_answer>(&faults_);

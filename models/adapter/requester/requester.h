@@ -15,7 +15,7 @@ namespace hcasim {
 class requester : public unit {
  public:
   target_socket<work_request> work{"work"};
-  target_socket<packet> packets{"packets"};
+  std::deque<target_socket<packet>> packets;  // from each port
   target_socket<requester_control> control{"control"};
   target_socket<requester_control> peer{"peer"};
   target_socket<page_answer> pages{"pages"};
@@ -24,14 +24,14 @@ class requester : public unit {
   initiator_socket<translate_request> walker{"walker"};
   initiator_socket<dma_request> dma{"dma"};
   initiator_socket<report> reports{"reports"};
-  initiator_socket<packet> egress{"egress"};
+  std::deque<initiator_socket<packet>> egress;  // to each port
   initiator_socket<responder_control> peer_out{"peer_out"};
   initiator_socket<send_queue_control> queue_out{"queue_out"};
   processing_steps steps;  // its socket, on adapters with processing units
   initiator_socket<wqe_refetch> refetch{"refetch"};
 
   requester(const sc_core::sc_module_name& name, const requester_config& config, const clock_domain& clock,
-            packet_pool& packets, std::uint16_t lid, bool has_processing_units);
+            packet_pool& packets, const port_addresses& ports, bool has_processing_units);
   ~requester() override;
 
   void list_waiting(waiting_list& list) const override;

@@ -21,6 +21,7 @@ void requester::list_waiting(waiting_list& list) const {
     const bool datagram = op.view.is_datagram();
     const std::uint16_t lid = datagram ? op.view.datagram.lid : f.qp.dest_lid;
     const std::uint32_t qpn = datagram ? op.view.datagram.qpn : f.qp.dest_qpn;
+    const std::string port = egress[std::min<std::size_t>(f.qp.port, egress.size() - 1)].target();
     const std::string far = list.far(lid, "responder") + " QP " + std::to_string(qpn);
     if (f.state.any({send_qp_mark::paging, send_qp_mark::landing})) {
       n.waits_for = {spot("page fault")};
@@ -30,23 +31,25 @@ void requester::list_waiting(waiting_list& list) const {
     } else if (op.psns == 0) {
       n.waits_for = {full ? spot("packet buffers") : qpc.target()};
     } else if (op.pins != 0 || !f.out.empty()) {
-      n.waits_for = {keys.target(), walker.target(), dma.target(), egress.target()};
+      n.waits_for = {keys.target(), walker.target(), dma.target(), port};
     } else if (f.cursor == op.number) {
       n.waits_for = {full ? spot("packet buffers") : far};
     } else if (f.qp.unreliable()) {
-      n.waits_for = {egress.target()};
+      n.waits_for = {port};
     } else {
-      n.waits_for = {far, egress.target()};
+      n.waits_for = {far, port};
     }
     list.add(std::move(n));
   });
   if (full && oldest != never) {
+    std::vector<std::string> waits_for{dma.target()};
+    for (const auto& port : egress) waits_for.push_back(port.target());
     list.add({.kind = "packet buffers",
               .text = std::to_string(sending_.buffers().total()) + " in use, " + std::to_string(sending_.buffers().waiting()) +
                       " QPs want more",
               .since = oldest,
               .at = spot("packet buffers"),
-              .waits_for = {dma.target(), egress.target()}});
+              .waits_for = std::move(waits_for)});
   }
   faults_.list_waiting(list, spot("page fault"), nearest("host"));
 }

@@ -82,7 +82,7 @@ response_action response_intake::react(send_qp& f, const packet& p, ps t) {
 
 response_arrival response_intake::arrival_of(send_qp& f, const packet& p) {
   response_arrival a{.waits = is_live(f.state) && f.state.has(send_qp_mark::numbered) && !f.qp.unreliable(),
-                     .from_peer = p.header.source_lid == f.qp.dest_lid &&
+                     .from_peer = p.header.source_lid == f.qp.dest_lid && p.port == f.qp.port &&
                                   (p.header.opcode & wire::transport_mask) == transport_bits(f.qp.transport) &&
                                   comes_from(f.qp.route, p.header.global, p.grh),  // [H2]
                      .landing = f.state.has(send_qp_mark::landing),

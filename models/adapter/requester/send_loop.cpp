@@ -160,7 +160,7 @@ void send_loop::send(send_qp& f, packet& p, ps t) {
     ++counters_.advances;
     if (p.header.shape().last) tell_departure(f, p);
   }
-  if (ports_.egress.send(p, t) == tlm::TLM_COMPLETED) buffers_.give();
+  if (ports_.egress[p.port].send(p, t) == tlm::TLM_COMPLETED) buffers_.give();
 }
 
 void send_loop::on_taken(packet& p) {

@@ -17,7 +17,7 @@ class send_loop {
  public:
   struct ports {
     initiator_socket<context_request>& qpc;
-    initiator_socket<packet>& egress;
+    std::deque<initiator_socket<packet>>& egress;  // to each port
   };
   struct parts {
     processing_steps& steps;

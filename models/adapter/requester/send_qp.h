@@ -44,6 +44,7 @@ struct send_settings {
         qkey(q.qkey),
         dest_lid(q.dest_lid),
         service_level(q.service_level),
+        port(q.port),
         transport(q.transport),
         mtu_shift(q.mtu_shift),
         retry_count(q.retry_count),
@@ -57,6 +58,7 @@ struct send_settings {
   std::uint32_t qkey = 0;
   std::uint16_t dest_lid = 0;
   std::uint8_t service_level = 0;
+  std::uint8_t port = 0;
   std::uint8_t transport = 0;
   std::uint8_t mtu_shift = 0;
   std::uint8_t retry_count = 0;

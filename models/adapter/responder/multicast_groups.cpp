@@ -24,7 +24,7 @@ task<bool> multicast_groups::find(const packet& p, hca_group& g, ps& t) {
     std::memcpy(&g, c.entry, sizeof g);
     qpc_.release(c);
     if (g.transport != HCA_TRANSPORT_GROUP) co_return false;  // the group has ended meanwhile
-    if (g.gid == p.grh.dest && g.lid == p.header.dest_lid) co_return true;
+    if (g.gid == p.grh.dest && g.lid == p.header.dest_lid && g.port == p.port) co_return true;
     number = g.next;
   }
   co_return false;

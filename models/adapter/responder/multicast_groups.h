@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "firmware/abi/context.h"
 #include "models/adapter/responder/held_packets.h"
 #include "models/adapter/responder/packet_engine.h"
 #include "models/adapter/responder/responder_statistics.h"

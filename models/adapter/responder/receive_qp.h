@@ -32,6 +32,7 @@ struct response_route {
   std::uint16_t dest_lid = 0;
   std::uint8_t service_level = 0;
   std::uint8_t mtu_shift = 0;
+  std::uint8_t port = 0;
   std::uint8_t transport_bits = 0;  // of the opcode
   hca_route global{};
 };

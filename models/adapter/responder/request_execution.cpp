@@ -26,7 +26,8 @@ task<bool> request_execution::handle(receive_qp& c, packet& p, ps& t) {
       ++counters_.dropped;
       break;
     case request_answer::drop_foreign:
-      ++(q.transport == HCA_TRANSPORT_UD     ? counters_.bad_qkey
+      ++(p.port != q.port                    ? counters_.wrong_port
+         : q.transport == HCA_TRANSPORT_UD   ? counters_.bad_qkey
          : p.header.source_lid != q.dest_lid ? counters_.wrong_source
                                              : counters_.wrong_route);
       break;
@@ -84,14 +85,15 @@ void request_execution::acknowledge_due(receive_qp& c, const hca_qpc& q, ps t) {
 request_arrival request_execution::arrival_of(const receive_qp& c, const hca_qpc& q, const packet& p,
                                               const executed_fetch*& kept) const {
   const packet_header& h = p.header;
-  request_arrival a{.started = !records_.is_stranger(c),
-                    .from_peer = q.transport == HCA_TRANSPORT_UD
-                                     ? h.qkey == q.qkey
-                                     : h.source_lid == q.dest_lid && comes_from(q.route, h.global, p.grh),  // [H2]
-                    .state = q.state,
-                    .transport = q.transport,
-                    .opcode = h.opcode,
-                    .inbound = q.inbound};
+  request_arrival a{
+      .started = !records_.is_stranger(c),
+      .from_peer = p.port == q.port && (q.transport == HCA_TRANSPORT_UD
+                                            ? h.qkey == q.qkey
+                                            : h.source_lid == q.dest_lid && comes_from(q.route, h.global, p.grh)),  // [H2]
+      .state = q.state,
+      .transport = q.transport,
+      .opcode = h.opcode,
+      .inbound = q.inbound};
   const std::int32_t ahead = psn_distance(q.expected_psn, h.psn);
   if (ahead == 0) return a;
   if (ahead > 0) {

@@ -3,8 +3,10 @@
 namespace hcasim {
 
 responder::responder(const sc_core::sc_module_name& name, const responder_config& config, const clock_domain& clock,
-                     packet_pool& packets_in, std::uint16_t lid, bool has_processing_units)
+                     packet_pool& packets_in, const port_addresses& ports, bool has_processing_units)
     : unit(name),
+      packets(socket_of_each_port<target_socket<packet>>("packets", ports.count())),
+      egress(socket_of_each_port<initiator_socket<packet>>("egress", ports.count())),
       steps(has_processing_units),
       config_(config),
       clock_(clock),
@@ -13,7 +15,7 @@ responder::responder(const sc_core::sc_module_name& name, const responder_config
       engine_(queue_, clock.cycles(config.packet_interval)),
       held_(packets_in),
       reports_(reports, records_),
-      responses_(egress, packets_in, {queue_, config.buffers}, lid, counters_, shown_),
+      responses_(egress, packets_in, {queue_, config.buffers}, ports, counters_, shown_),
       errors_(qpc, peer_out, faults_, reports_, responses_, config_, counters_),
       receives_(qpc, memory_, config.receive_prefetch, records_, errors_, reports_, counters_),
       domains_(qpc, records_, errors_),
@@ -23,7 +25,7 @@ responder::responder(const sc_core::sc_module_name& name, const responder_config
       execution_(qpc, config_, records_, counters_, {receives_, domains_, placement_, fetches_, errors_, responses_}),
       arrivals_(queue_, clock_, clock.cycles(config.packet_latency), {engine_, steps, records_, groups_, execution_, held_},
                 counters_, shown_) {
-  packets.on<&request_arrivals::on_packet>(&arrivals_);
+  for (auto& from : packets) from.on<&request_arrivals::on_packet>(&arrivals_);
   bells.on<&responder::on_doorbell>(this);
   control.on<&responder::on_control>(this);
   peer.on<&responder::on_control>(this);

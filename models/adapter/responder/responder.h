@@ -19,7 +19,7 @@ namespace hcasim {
 
 class responder : public unit {
  public:
-  target_socket<packet> packets{"packets"};
+  std::deque<target_socket<packet>> packets;  // from each port
   target_socket<doorbell_ring> bells{"bells"};
   target_socket<responder_control> control{"control"};
   target_socket<responder_control> peer{"peer"};
@@ -30,12 +30,12 @@ class responder : public unit {
   initiator_socket<dma_request> dma{"dma"};
   initiator_socket<window_request> windows{"windows"};
   initiator_socket<report> reports{"reports"};
-  initiator_socket<packet> egress{"egress"};
+  std::deque<initiator_socket<packet>> egress;  // to each port
   initiator_socket<requester_control> peer_out{"peer_out"};
   processing_steps steps;  // its socket, on adapters with processing units
 
   responder(const sc_core::sc_module_name& name, const responder_config& config, const clock_domain& clock,
-            packet_pool& packets, std::uint16_t lid, bool has_processing_units);
+            packet_pool& packets, const port_addresses& ports, bool has_processing_units);
   ~responder() override;
 
   void list_waiting(waiting_list& list) const override;

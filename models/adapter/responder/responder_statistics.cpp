@@ -26,6 +26,7 @@ void responder_counters::list(statistics& s) const {
   s.add("wrong_route", "1",
         "packets of connected QPs with a GRH that is not the peer's, or without the one that they should have", wrong_route);
   s.add("wrong_domain", "1", "XRC requests that name no SRQ of the QP's domain", wrong_domain);
+  s.add("wrong_port", "1", "packets that came by another port than that of their QP", wrong_port);
 }
 
 void responder_signals::list(probes& p) {

@@ -28,6 +28,7 @@ struct responder_counters {
   counter group_copies;
   counter wrong_route;
   counter wrong_domain;
+  counter wrong_port;
 
   void list(statistics& s) const;
 };

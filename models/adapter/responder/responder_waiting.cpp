@@ -29,7 +29,8 @@ void responder::list_waiting(waiting_list& list) const {
                      .since = r.since,
                      .at = spot(qp),
                      .waits_for = {}};
-      n.waits_for = {keys.target(), walker.target(), dma.target(), egress.target()};
+      const auto& port = egress[std::min<std::size_t>(r.to.port, egress.size() - 1)];
+      n.waits_for = {keys.target(), walker.target(), dma.target(), port.target()};
       if (responses_.buffers().available() == 0) n.waits_for.emplace_back(spot("response buffers"));
       list.add(std::move(n));
     }

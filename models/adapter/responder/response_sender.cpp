@@ -12,6 +12,7 @@ response_route response_sender::route_of(const receive_qp& c, const hca_qpc& q) 
           .dest_lid = q.dest_lid,
           .service_level = q.service_level,
           .mtu_shift = q.mtu_shift,
+          .port = q.port,
           .transport_bits = q.transport == HCA_TRANSPORT_XRC_TGT ? wire::xrc : wire::rc,
           .global = q.route};
 }
@@ -19,18 +20,19 @@ response_route response_sender::route_of(const receive_qp& c, const hca_qpc& q) 
 packet& response_sender::new_response(const response_route& to, std::uint8_t opcode, std::uint32_t psn) {
   packet& p = pool_.get();
   p.operation = to.operation;
+  p.port = ports_.existing(to.port);
   packet_header& h = p.header;
   h = {};
   h.virtual_lane = to.service_level;
   h.service_level = to.service_level;
   h.dest_lid = to.dest_lid;
-  h.source_lid = lid_;
+  h.source_lid = ports_.lid(p.port);
   h.dest_qpn = to.dest_qpn;
   h.opcode = static_cast<std::uint8_t>(opcode | to.transport_bits);
   h.psn = psn;
   h.syndrome = wire::ack_no_credits;
   h.msn = to.msn;
-  set_route(p, to.global, gid_);
+  set_route(p, to.global, ports_.gid(p.port));
   p.payload = 0;
   return p;
 }
@@ -91,7 +93,7 @@ void response_sender::emit(receive_qp& c) {
     p.waiter = {};
     p.on_response = nullptr;
     if (buffered) call_on_response<&response_sender::taken>(p, this);
-    if (egress_.send(p, t) == tlm::TLM_COMPLETED && buffered) buffers_.give();
+    if (egress_[p.port].send(p, t) == tlm::TLM_COMPLETED && buffered) buffers_.give();
   });
 }
 

@@ -4,21 +4,16 @@
 #include "models/adapter/responder/receive_qp.h"
 #include "models/adapter/responder/responder_statistics.h"
 #include "tlm/base/wait.h"
+#include "tlm/port_addresses.h"
 
 namespace hcasim {
 
 class response_sender {
  public:
   // `buffers`: for payload of responses under way from memory to the port.
-  response_sender(initiator_socket<packet>& egress, packet_pool& packets, const credits& buffers, std::uint16_t lid,
-                  responder_counters& counters, responder_signals& signals)
-      : egress_(egress),
-        pool_(packets),
-        buffers_(buffers),
-        lid_(lid),
-        gid_(hca_port_gid(lid)),
-        counters_(counters),
-        signals_(signals) {}
+  response_sender(std::deque<initiator_socket<packet>>& egress, packet_pool& packets, const credits& buffers,
+                  const port_addresses& ports, responder_counters& counters, responder_signals& signals)
+      : egress_(egress), pool_(packets), buffers_(buffers), ports_(ports), counters_(counters), signals_(signals) {}
 
   static response_route route_of(const receive_qp& c, const hca_qpc& q);
   packet& new_response(const response_route& to, std::uint8_t opcode, std::uint32_t psn);
@@ -40,11 +35,10 @@ class response_sender {
  private:
   void taken(packet& p);
 
-  initiator_socket<packet>& egress_;
+  std::deque<initiator_socket<packet>>& egress_;  // to each port
   packet_pool& pool_;
   credits buffers_;
-  const std::uint16_t lid_;
-  const hca_gid gid_;
+  const port_addresses ports_;
   responder_counters& counters_;
   responder_signals& signals_;
 };

@@ -261,7 +261,7 @@ void device::on_async(std::uint32_t type, std::uint32_t number) {
     event.element.srq = srq;
     to = &of(srq->context);
   } else if (type == HCA_EVENT_PORT) {
-    return tell_port(number != 0);
+    return tell_port((number >> 1) + 1, (number & 1) != 0);
   } else {
     return fail();
   }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <memory>
 #include <vector>
 
@@ -46,7 +47,10 @@ class device {
   void fail();
   // Lets the next look at the device's health keep the simulation going. False = there is none to come.
   bool await_look();
-  [[nodiscard]] bool port_up() const { return port_up_; }
+  // Ports have the numbers of the verbs, from 1.
+  [[nodiscard]] bool has_port(unsigned port) const { return port >= 1 && port <= hca_device_ports(&info_); }
+  [[nodiscard]] bool port_up(unsigned port) const { return !ports_down_[port - 1]; }
+  [[nodiscard]] std::uint16_t lid_of(unsigned port) const { return port == 2 ? info_.second_lid : info_.port_lid; }
   // Returns true from a failure of the device until it can be opened again, if ever.
   [[nodiscard]] bool dead() const { return failed_ || commands_.dead(); }
   // Returns whether the adapter's objects of the process may be given to others. On a lost context, waits until the adapter is
@@ -120,7 +124,7 @@ class device {
   void look_later();
   void poll_health(cpu& c);
   void recover(cpu& c);
-  void tell_port(bool up);
+  void tell_port(unsigned port, bool up);
   bool cut_off(cpu& c);
   static void tell_channels(process& p);
   static void raise(process& p, const verbs::ibv_async_event& event);
@@ -151,7 +155,7 @@ class device {
 
   std::uint32_t life_ = 1;     // of the device, from one bring-up to the next
   std::uint32_t cut_off_ = 0;  // the last life with its DMA switched off
-  bool port_up_ = true;
+  std::bitset<HCA_PORTS> ports_down_;
   bool failed_ = false;
   const char* step_ = "";
   bool given_up_ = false;

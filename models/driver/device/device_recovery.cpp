@@ -120,11 +120,12 @@ void device::poll_health(cpu& c) {
   (void)execute(c, {.code = HCA_CMD_QUERY_DEVICE, .out = out_bytes(info)});
 }
 
-void device::tell_port(bool up) {
-  port_up_ = up;
+void device::tell_port(unsigned port, bool up) {
+  if (!has_port(port)) return;
+  ports_down_.set(port - 1, !up);
   verbs::ibv_async_event event{};
   event.event_type = up ? verbs::IBV_EVENT_PORT_ACTIVE : verbs::IBV_EVENT_PORT_ERR;
-  event.element.port_num = 1;
+  event.element.port_num = static_cast<int>(port);
   for (process* p : processes_) {
     raise(*p, event);
   }
@@ -190,7 +191,7 @@ bool device::reset_function(cpu& c, ps deadline) {
   }
   c.sync();
   if (c.time() >= deadline) return false;
-  port_up_ = true;
+  ports_down_.reset();
   pds_ = numbers{1};
   xrcds_ = numbers{1};
   domains_.clear();

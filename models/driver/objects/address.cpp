@@ -24,13 +24,13 @@ bool from_port(const ibv_ah_attr& a) {
 
 }  // namespace
 
-bool address_ok(const ibv_ah_attr& a) {
-  if (a.port_num != 1 || a.sl > 15 || a.dlid == 0) return false;
+bool address_ok(const device& d, const ibv_ah_attr& a) {
+  if (!d.has_port(a.port_num) || a.sl > 15 || a.dlid == 0) return false;
   return names_group(a) == (hca_lid_is_group(a.dlid) != 0) && from_port(a);
 }
 
-bool peer_ok(const ibv_ah_attr& a) {
-  return a.port_num == 1 && !names_group(a) && !hca_lid_is_group(a.dlid) && from_port(a);
+bool peer_ok(const device& d, const ibv_ah_attr& a) {
+  return d.has_port(a.port_num) && !names_group(a) && !hca_lid_is_group(a.dlid) && from_port(a);
 }
 
 hca_route route_to(const ibv_ah_attr& a) {
@@ -43,8 +43,8 @@ hca_route route_to(const ibv_ah_attr& a) {
   return r;
 }
 
-ibv_ah_attr address_of(std::uint16_t lid, std::uint8_t service_level, const hca_route& r) {
-  ibv_ah_attr a{lid, service_level, 1};
+ibv_ah_attr address_of(std::uint8_t port, std::uint16_t lid, std::uint8_t service_level, const hca_route& r) {
+  ibv_ah_attr a{lid, service_level, port};
   if (r.global == 0) return a;
   a.is_global = 1;
   std::memcpy(a.grh.dgid.raw, r.dgid.byte, sizeof r.dgid.byte);
@@ -56,8 +56,8 @@ ibv_ah_attr address_of(std::uint16_t lid, std::uint8_t service_level, const hca_
 
 namespace {
 
-ibv_gid own_gid(const device& d) {
-  const hca_gid of_port = hca_port_gid(d.info().port_lid);
+ibv_gid own_gid(const device& d, unsigned port) {
+  const hca_gid of_port = hca_port_gid(d.lid_of(port));
   ibv_gid gid;
   std::memcpy(gid.raw, of_port.byte, sizeof gid.raw);
   return gid;
@@ -76,9 +76,9 @@ namespace hcasim::verbs {
 using namespace driver;
 
 int ibv_query_gid(cpu& c, ibv_context* context, std::uint8_t port_num, int index, ibv_gid* gid) {
-  if (port_num != 1 || index != 0) return EINVAL;
+  if (!context->device->has_port(port_num) || index != 0) return EINVAL;
   context->device->enter_kernel(c);
-  *gid = own_gid(*context->device);
+  *gid = own_gid(*context->device, port_num);
   return 0;
 }
 
@@ -86,7 +86,7 @@ ibv_ah* ibv_create_ah(cpu& c, ibv_pd* domain, ibv_ah_attr* attr) {
   auto& pd = static_cast<protection_domain&>(*domain);
   process& p = of(pd.context);
   p.device->enter_kernel(c);
-  if (!address_ok(*attr)) return refuse(EINVAL);
+  if (!address_ok(*p.device, *attr)) return refuse(EINVAL);
   auto* ah = new address_handle;
   ah->context = pd.context;
   ah->pd = domain;

@@ -132,7 +132,7 @@ int ibv_query_device(cpu& c, ibv_context* context, ibv_device_attr* attr) {
   attr->max_mcast_grp = attr->max_qp - 2;  // a group takes a number of theirs
   attr->max_mcast_qp_attach = HCA_GROUP_MEMBERS;
   attr->max_total_mcast_qp_attach = attr->max_mcast_grp;
-  attr->phys_port_cnt = 1;
+  attr->phys_port_cnt = static_cast<int>(hca_device_ports(&info));
   if (d.on_demand_by_iommu()) {
     attr->odp_general_caps = IBV_ODP_SUPPORT;
   } else if (d.on_demand()) {
@@ -142,11 +142,11 @@ int ibv_query_device(cpu& c, ibv_context* context, ibv_device_attr* attr) {
 }
 
 int ibv_query_port(cpu& c, ibv_context* context, std::uint8_t port_num, ibv_port_attr* attr) {
-  if (port_num != 1) return EINVAL;
-  context->device->enter_kernel(c);
-  const hca_device_info& info = context->device->info();
-  *attr = {context->device->port_up() ? IBV_PORT_ACTIVE : IBV_PORT_DOWN, IBV_MTU_4096,
-           static_cast<ibv_mtu>(info.port_mtu_shift - 7), info.port_lid};
+  device& d = *context->device;
+  if (!d.has_port(port_num)) return EINVAL;
+  d.enter_kernel(c);
+  *attr = {d.port_up(port_num) ? IBV_PORT_ACTIVE : IBV_PORT_DOWN, IBV_MTU_4096,
+           static_cast<ibv_mtu>(d.info().port_mtu_shift - 7), d.lid_of(port_num)};
   return 0;
 }
 

@@ -17,8 +17,9 @@ auto at(queue_pair& qp, const ibv_gid& gid, std::uint16_t lid) {
   });
 }
 
-bool name_group(const queue_pair& qp, const ibv_gid& gid, std::uint16_t lid, hca_group_name& name) {
+bool name_group(const queue_pair& qp, const ibv_gid& gid, std::uint16_t lid, std::uint8_t port, hca_group_name& name) {
   name = {};
+  name.port = HCA_U8(port - 1U);
   std::memcpy(name.gid.byte, gid.raw, sizeof gid.raw);
   name.lid = lid;
   return qp.qp_type == IBV_QPT_UD && hca_gid_is_group(&name.gid) && hca_lid_is_group(lid);
@@ -27,7 +28,7 @@ bool name_group(const queue_pair& qp, const ibv_gid& gid, std::uint16_t lid, hca
 int detach(cpu& c, queue_pair& qp, const ibv_gid& gid, std::uint16_t lid) {
   hca_group_name name;
   const auto attached = at(qp, gid, lid);
-  if (attached == qp.groups.end() || !name_group(qp, gid, lid, name)) return EINVAL;
+  if (attached == qp.groups.end() || !name_group(qp, gid, lid, attached->port, name)) return EINVAL;
   const command_result r = run(c, qp.context, {.code = HCA_CMD_DETACH, .object = qp.qp_num, .in = in_bytes(name)});
   if (r.error && !of(qp.context).lost) return r.error;
   qp.groups.erase(at(qp, gid, lid));
@@ -53,11 +54,11 @@ int ibv_attach_mcast(cpu& c, ibv_qp* handle, const ibv_gid* gid, std::uint16_t l
   auto& qp = static_cast<queue_pair&>(*handle);
   qp.context->device->enter_kernel(c);
   hca_group_name name;
-  if (!name_group(qp, *gid, lid, name)) return EINVAL;
+  if (!name_group(qp, *gid, lid, qp.limits.port, name)) return EINVAL;
   if (at(qp, *gid, lid) != qp.groups.end()) return 0;
   const command_result r = run(c, qp.context, {.code = HCA_CMD_ATTACH, .object = qp.qp_num, .in = in_bytes(name)});
   if (r.error) return r.error;
-  qp.groups.push_back({*gid, lid});
+  qp.groups.push_back({*gid, lid, qp.limits.port});
   if (observer_of_verbs) [[unlikely]]
     observer_of_verbs->joined(qp, *gid, lid);
   return 0;

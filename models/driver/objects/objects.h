@@ -143,6 +143,7 @@ struct shared_queue : verbs::ibv_srq {
 struct group_name {
   verbs::ibv_gid gid;
   std::uint16_t lid;
+  std::uint8_t port;  // of the QP when it joined
 };
 
 struct queue_pair;

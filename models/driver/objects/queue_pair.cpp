@@ -304,13 +304,14 @@ hca_modify_qp attributes(const ibv_qp_attr& a) {
   m.rq_psn = a.rq_psn & psn_mask;
   m.qkey = a.qkey;
   m.sqd_notify = a.en_sqd_async_notify ? 1 : 0;
+  m.port = HCA_U8(a.port_num - 1U);
   return m;
 }
 
-bool values_ok(const ibv_qp_attr& a, int mask) {
-  if ((mask & IBV_QP_PORT) && a.port_num != 1) return false;
+bool values_ok(const device& d, const ibv_qp_attr& a, int mask) {
+  if ((mask & IBV_QP_PORT) && !d.has_port(a.port_num)) return false;
   if ((mask & IBV_QP_PKEY_INDEX) && a.pkey_index != 0) return false;
-  if ((mask & IBV_QP_AV) && !peer_ok(a.ah_attr)) return false;
+  if ((mask & IBV_QP_AV) && !peer_ok(d, a.ah_attr)) return false;
   if ((mask & IBV_QP_PATH_MTU) && (a.path_mtu < IBV_MTU_256 || a.path_mtu > IBV_MTU_4096)) return false;
   return true;
 }
@@ -332,8 +333,8 @@ void set_state(queue_pair& qp, ibv_qp_state state) {
 
 int ibv_modify_qp(cpu& c, ibv_qp* handle, ibv_qp_attr* attr, int attr_mask) {
   // The attributes that the adapter knows have the same bits in both masks; the others are the driver's alone.
-  constexpr int adapter_mask = HCA_QP_STATE | HCA_QP_ACCESS | HCA_QP_QKEY | HCA_QP_AV | HCA_QP_PATH_MTU | HCA_QP_TIMEOUT |
-                               HCA_QP_RETRY_COUNT | HCA_QP_RNR_RETRY | HCA_QP_RQ_PSN | HCA_QP_MAX_READ_OUT |
+  constexpr int adapter_mask = HCA_QP_STATE | HCA_QP_ACCESS | HCA_QP_PORT | HCA_QP_QKEY | HCA_QP_AV | HCA_QP_PATH_MTU |
+                               HCA_QP_TIMEOUT | HCA_QP_RETRY_COUNT | HCA_QP_RNR_RETRY | HCA_QP_RQ_PSN | HCA_QP_MAX_READ_OUT |
                                HCA_QP_MIN_RNR_TIMER | HCA_QP_SQ_PSN | HCA_QP_MAX_READ_IN | HCA_QP_DEST_QPN | HCA_QP_SQD_NOTIFY;
   auto& qp = static_cast<queue_pair&>(*handle);
   device& d = *qp.context->device;
@@ -341,7 +342,7 @@ int ibv_modify_qp(cpu& c, ibv_qp* handle, ibv_qp_attr* attr, int attr_mask) {
   attr_mask = applicable_attributes(qp.qp_type, attr_mask);
   const ibv_qp_state from = (attr_mask & IBV_QP_CUR_STATE) ? attr->cur_qp_state : qp.state;
   const ibv_qp_state to = (attr_mask & IBV_QP_STATE) ? attr->qp_state : from;
-  if (!transition_ok(qp.qp_type, from, to, attr_mask) || !values_ok(*attr, attr_mask)) return EINVAL;
+  if (!transition_ok(qp.qp_type, from, to, attr_mask) || !values_ok(d, *attr, attr_mask)) return EINVAL;
   const bool global = (attr_mask & IBV_QP_AV) && attr->ah_attr.is_global;
   const struct {
     hca_modify_qp attributes;
@@ -354,6 +355,7 @@ int ibv_modify_qp(cpu& c, ibv_qp* handle, ibv_qp_attr* attr, int attr_mask) {
            .modifier = static_cast<std::uint32_t>(attr_mask & adapter_mask) | (global ? std::uint32_t{HCA_QP_ROUTE} : 0U),
            .in = in_bytes(m).first(global ? sizeof m : sizeof m.attributes)});
   if (r.error) return r.error;
+  if (attr_mask & IBV_QP_PORT) qp.limits.port = attr->port_num;
   set_state(qp, to);
   if (observer_of_verbs) [[unlikely]]
     observer_of_verbs->modified(qp, *attr, attr_mask);
@@ -378,12 +380,12 @@ int ibv_query_qp(cpu& c, ibv_qp* handle, ibv_qp_attr* attr, int, ibv_qp_init_att
   attr->dest_qp_num = q.dest_qpn;
   attr->qp_access_flags = q.access;
   attr->cap = qp.cap;
-  attr->ah_attr = address_of(q.dest_lid, q.service_level, q.route);
+  attr->ah_attr = address_of(static_cast<std::uint8_t>(q.port + 1), q.dest_lid, q.service_level, q.route);
   attr->sq_draining = q.state == HCA_QP_SQD && q.sq_draining != 0;
   attr->max_rd_atomic = q.max_read_out;
   attr->max_dest_rd_atomic = q.max_read_in;
   attr->min_rnr_timer = q.min_rnr_timer;
-  attr->port_num = 1;
+  attr->port_num = static_cast<std::uint8_t>(q.port + 1);
   attr->timeout = q.timeout;
   attr->retry_cnt = q.retry_count;
   attr->rnr_retry = q.rnr_retry;

@@ -169,7 +169,7 @@ void hal_qp_control(hal*, uint32_t, enum hal_qp_op) {}
 void hal_qp_start(hal*, uint32_t, uint32_t, bool) {}
 void hal_cq_page(hal*, uint32_t, uint32_t) {}
 void hal_group(hal*, uint32_t, uint32_t) {}
-void hal_group_lid(hal*, uint32_t, bool) {}
+void hal_group_lid(hal*, uint32_t, uint32_t, bool) {}
 void hal_set_eq(hal* h, uint32_t eqn, const hca_eqc* eqc) {
   h->open[eqn] = eqc != nullptr;
   if (eqc) h->eqs[eqn] = *eqc;

@@ -14,8 +14,8 @@ std::uint8_t depth(const ibv_qp* qp, std::uint8_t wanted) {
 
 }  // namespace
 
-endpoint local_endpoint(const ibv_qp* qp, std::uint32_t psn) {
-  return {static_cast<std::uint16_t>(qp->context->device->info().port_lid), qp->qp_num, psn};
+endpoint local_endpoint(const ibv_qp* qp, std::uint32_t psn, std::uint8_t port) {
+  return {qp->context->device->lid_of(port), qp->qp_num, psn};
 }
 
 int to_state(cpu& c, ibv_qp* qp, ibv_qp_state state) {
@@ -27,7 +27,7 @@ int to_state(cpu& c, ibv_qp* qp, ibv_qp_state state) {
 int to_init(cpu& c, ibv_qp* qp, const connection_options& options) {
   ibv_qp_attr a{};
   a.qp_state = IBV_QPS_INIT;
-  a.port_num = 1;
+  a.port_num = options.port;
   a.qp_access_flags = options.access;
   return ibv_modify_qp(c, qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }
@@ -38,7 +38,7 @@ int to_rtr(cpu& c, ibv_qp* qp, const endpoint& remote, const connection_options&
   a.path_mtu = options.mtu;
   a.dest_qp_num = remote.qpn;
   a.rq_psn = remote.psn;
-  a.ah_attr = {remote.lid, options.service_level, 1};
+  a.ah_attr = {remote.lid, options.service_level, options.port};
   a.max_dest_rd_atomic = depth(qp, options.max_dest_rd_atomic);
   a.min_rnr_timer = options.min_rnr_timer;
   int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;

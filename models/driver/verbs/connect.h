@@ -21,10 +21,11 @@ struct connection_options {
   std::uint8_t max_rd_atomic = 16;       // as requester
   std::uint8_t max_dest_rd_atomic = 16;  // as responder
   std::uint8_t service_level = 0;
+  std::uint8_t port = 1;
 };
 
-// Returns the address of this QP for the peer; it will start sending with `psn`.
-endpoint local_endpoint(const ibv_qp* qp, std::uint32_t psn = 0);
+// Returns the address of this QP, at a port, for the peer; it will start sending with `psn`.
+endpoint local_endpoint(const ibv_qp* qp, std::uint32_t psn = 0, std::uint8_t port = 1);
 
 // Takes a QP from RESET (or ERR, by way of RESET) over INIT and RTR to RTS. Returns 0 or the errno value of the failed step.
 // The depths are cut to the device's limits.

@@ -191,7 +191,9 @@ send_shape shape_of(const ibv_send_wr& wr, const send_limits& limits, ibv_mw_typ
   if (s.opcode == HCA_WQE_SEND_INV && !hca_transport_reliable(limits.transport)) return {EINVAL};  // [C6.7]
   if (limits.transport == HCA_TRANSPORT_UD) {
     if (has_remote(s.opcode) || !wr.wr.ud.ah) return {EINVAL};
-    const bool global = static_cast<const address_handle&>(*wr.wr.ud.ah).attr.is_global != 0;
+    const ibv_ah_attr& way = static_cast<const address_handle&>(*wr.wr.ud.ah).attr;
+    if (way.port_num != limits.port) return {EINVAL};
+    const bool global = way.is_global != 0;
     s.to = limits.wide_datagrams ? addressing::wide_datagram : global ? addressing::global_datagram : addressing::datagram;
   } else if (limits.transport == HCA_TRANSPORT_XRC_INI) {
     if (wr.qp_type.xrc.remote_srqn > HCA_QPN_ANY) return {EINVAL};

@@ -19,6 +19,7 @@ struct send_limits {
   std::uint32_t max_inline = 0;
   bool privileged = false;
   bool wide_datagrams = false;  // HCA_WQE_WIDE
+  std::uint8_t port = 1;        // of the QP; address handles of another one are refused
 };
 
 using wqe_buffer = std::array<std::byte, HCA_WQE_BLOCK * HCA_WQE_MAX_BLOCKS>;

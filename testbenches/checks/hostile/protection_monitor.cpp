@@ -74,8 +74,8 @@ protection_monitor::protection_monitor(hcasim::system& s, const shadow& memory, 
       gid_(hca_port_gid(victim_)),
       requests_(s.at(0).hca.port.responder, [this](const packet& p) { came(p); }),
       responses_(s.at(0).hca.port.requester, [this](const packet& p) { came(p); }),
-      answers_(s.at(0).hca.responder.egress, [this](const packet& p) { answered(p); }),
-      asked_(s.at(0).hca.requester.egress, [this](const packet& p) { asked(p); }),
+      answers_(s.at(0).hca.responder.egress.front(), [this](const packet& p) { answered(p); }),
+      asked_(s.at(0).hca.requester.egress.front(), [this](const packet& p) { asked(p); }),
       responder_(s.at(0).hca.responder.dma, [this](const dma_request& r) { moved(r); }),
       requester_(s.at(0).hca.requester.dma, [this](const dma_request& r) { moved(r); }) {
   constexpr std::uint64_t page = grant_monitor::page_bytes;

@@ -15,11 +15,11 @@ class packet_monitor {
  public:
   packet_monitor(hca& adapter, std::uint32_t mtu) : adapter_(adapter), mtu_(mtu) {
     adapter_.port.responder.observe(&in_);
-    adapter_.responder.egress.observe(&out_);
+    adapter_.responder.egress.front().observe(&out_);
   }
   ~packet_monitor() {
     adapter_.port.responder.observe(nullptr);
-    adapter_.responder.egress.observe(nullptr);
+    adapter_.responder.egress.front().observe(nullptr);
   }
   packet_monitor(const packet_monitor&) = delete;
   packet_monitor& operator=(const packet_monitor&) = delete;

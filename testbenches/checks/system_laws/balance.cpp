@@ -49,14 +49,14 @@ struct equation {
 const std::vector<equation>& equations() {
   static const std::vector<equation> list = {
       {"packets: ports send what ports receive",
-       {"hca.port.egress_packets", "hca.port.loopback_packets"},
-       {"hca.port.ingress_packets"}},
-      {"bytes: ports send what ports receive", {"hca.port.egress_bytes"}, {"hca.port.ingress_bytes"}},
+       {"hca.port*.egress_packets", "hca.port*.loopback_packets"},
+       {"hca.port*.ingress_packets"}},
+      {"bytes: ports send what ports receive", {"hca.port*.egress_bytes"}, {"hca.port*.ingress_bytes"}},
       {"packets: a port hands on what it receives",
-       {"hca.port.ingress_packets"},
-       {"hca.port.to_requester", "hca.port.to_responder", "hca.port.dropped_*"}},
+       {"hca.port*.ingress_packets"},
+       {"hca.port*.to_requester", "hca.port*.to_responder", "hca.port*.dropped_*"}},
       {"packets: requesters send what responders receive",
-       {"hca.requester.packets", "hca.port.loopback_packets"},
+       {"hca.requester.packets", "hca.port*.loopback_packets"},
        {"hca.responder.packets"}},
       {"payload: requesters send what responders place", {"hca.requester.payload_sent"}, {"hca.responder.payload_written"}},
       {"WQEs: the send queue hands over what the requester takes", {"hca.send_queue.wqes"}, {"hca.requester.operations"}},
@@ -99,7 +99,7 @@ std::vector<std::string> unbalanced(hcasim::system& s, const traffic_options& o)
   }
   if (count("hca.send_queue.wqes") < messages) found.emplace_back("fewer WQEs were executed than messages were posted");
   // Dropped are packets that turned round at a port without members, and no others.
-  if (count("hca.responder.dropped") != count("hca.port.loopback_packets")) {
+  if (count("hca.responder.dropped") != count("hca.port*.loopback_packets")) {
     found.push_back(fmt::format("responders dropped {} packets", count("hca.responder.dropped")));
   }
   for (const char* never : {"hca.requester.timeouts", "hca.requester.discarded", "hca.completion.cqes_lost",

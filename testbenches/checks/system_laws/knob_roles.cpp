@@ -53,6 +53,7 @@ const std::vector<listed_knob>& listed_knobs() {
       {"dma_engine.read_line", role::cost},
       {"dma_engine.write_line", role::cost},
       {"dma_engine.atomic_waiters", role::pool, true},
+      {"port.count", role::none, false, "another system"},
       {"port.egress_packets", role::pool},
       {"icm.map_sets", role::pool, true},
       {"icm.map_ways", role::pool},

@@ -189,6 +189,19 @@ void groups(setup& s) {
   s.traffic.messages *= 4;
 }
 
+// Adapters with two ports, small caches and a second level behind each: PCIe and pipelines are shared by the ports.
+void two_ports(setup& s) {
+  streams(s, op::write, 512, 64, 8);
+  s.traffic.mix = {op::write, op::read};
+  s.traffic.ports = traffic::port_use::both;
+  s.traffic.messages *= 2;
+  for (node_config& n : s.config.nodes) {
+    n.hca.port.count = 2;
+    n.hca.qpc_cache.sets = n.hca.mrc_cache.sets = 4;
+    n.hca.qpc_cache.second_sets = n.hca.mrc_cache.second_sets = 64;
+  }
+}
+
 constexpr workload all[] = {{"small_writes", small_writes},
                             {"small_reads", small_reads},
                             {"costly_software", costly_software},
@@ -210,7 +223,8 @@ constexpr workload all[] = {{"small_writes", small_writes},
                             {"doorbells", doorbells},
                             {"global_routes", global_routes},
                             {"shared_receives", shared_receives},
-                            {"groups", groups}};
+                            {"groups", groups},
+                            {"two_ports", two_ports}};
 
 }  // namespace
 

@@ -10,13 +10,21 @@ namespace {
 
 constexpr std::string_view askers[] = {"send_queue", "requester", "responder"};
 
+// An operation goes by one of the ports, which are alike.
+std::string as_first_port(std::string_view name) {
+  for (const std::string_view number : {"_2", "2"}) {
+    if (name.ends_with(number)) return std::string(name.substr(0, name.size() - number.size()));
+  }
+  return std::string(name);
+}
+
 }  // namespace
 
 template <class P>
 class operation_follower::tap final : public chained_observer<P> {
  public:
   tap(initiator_socket<P>& socket, operation_follower& to, const std::string& unit)
-      : chained_observer<P>(socket), to_(to), unit_(unit), socket_(socket.basename()) {
+      : chained_observer<P>(socket), to_(to), unit_(unit), socket_(as_first_port(socket.basename())) {
     const auto* const asker = std::find(std::begin(askers), std::end(askers), unit_);
     if (asker != std::end(askers)) asks_ = wait_of(static_cast<std::size_t>(asker - std::begin(askers)));
   }
@@ -92,7 +100,7 @@ void operation_follower::listen() {
     const std::string full = unit_of(*s);
     const std::size_t dot = full.rfind('.');
     if (dot == std::string::npos || !full.substr(0, dot).ends_with(".hca")) continue;
-    const std::string unit = full.substr(dot + 1);
+    const std::string unit = as_first_port(full.substr(dot + 1));
     if (std::find(std::begin(units), std::end(units), unit) == std::end(units)) continue;
     taps_.push_back(std::make_shared<tap<P>>(*s, *this, unit));
   }

@@ -66,7 +66,9 @@ std::vector<const wave_signal*> way_of_an_operation(const std::vector<wave_signa
                                                "node0.hca.page_walker.valid",
                                                "node0.host.dma_read",
                                                "node0.hca.port.egress_psn",
+                                               "node0.hca.port2.egress_psn",
                                                "node1.hca.port.ingress_psn",
+                                               "node1.hca.port2.ingress_psn",
                                                "node1.hca.responder.operation",
                                                "node1.hca.responder.valid",
                                                "node1.hca.key_check.key",
@@ -74,7 +76,9 @@ std::vector<const wave_signal*> way_of_an_operation(const std::vector<wave_signa
                                                "node1.hca.key_check.valid",
                                                "node1.host.dma_write",
                                                "node1.hca.port.egress_psn",
+                                               "node1.hca.port2.egress_psn",
                                                "node0.hca.port.ingress_psn",
+                                               "node0.hca.port2.ingress_psn",
                                                "node0.hca.completion.cqe",
                                                "node0.host.dma_write"};
   std::vector<const wave_signal*> way;

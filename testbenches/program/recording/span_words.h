@@ -118,10 +118,12 @@ struct span_words<doorbell_ring> {
 
 template <>
 struct span_words<packet> {
+  static constexpr std::string_view egress = "egress";  // and egress_2
   static constexpr std::string_view a = "dest_qpn";
   static constexpr std::string_view b = "psn";
   static std::string target(std::string_view socket) {
-    return socket == "egress" ? "port" : socket == "link_out" ? "wire" : std::string(socket);
+    if (socket.starts_with(egress)) return socket == egress ? "port" : "port2";
+    return socket == "link_out" ? "wire" : std::string(socket);
   }
   static unsigned kind(const packet& p) { return p.header.opcode; }
   static std::string name(unsigned kind);

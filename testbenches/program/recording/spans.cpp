@@ -19,7 +19,7 @@ class span_recorder::tap final : public chained_observer<P>, public any_tap {
         track_(track),
         first_name_(first_name),
         sends_(std::string_view(socket.basename()) == "link_out"),
-        takes_(!sends_ && std::string_view(socket.basename()) != "egress") {}
+        takes_(!sends_ && !std::string_view(socket.basename()).starts_with(span_words<packet>::egress)) {}
 
   void forward(const P& p, tlm::tlm_phase phase, ps t) override {
     if (phase == tlm::BEGIN_REQ) begin(p, t);

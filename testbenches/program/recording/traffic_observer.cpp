@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "models/system/system_config.h"
+#include "testbenches/program/description/errors.h"
 #include "testbenches/program/recording/observer.h"
 #include "testbenches/program/recording/traffic_recorder.h"
 
@@ -22,6 +23,10 @@ class traffic_observer final : public run_observer {
 
   void begin(const observed_run& run) override {
     if (file_.empty()) return;
+    for (std::size_t i = 0; run.config && i < run.config->nodes.size(); ++i) {
+      if (run.config->nodes[i].hca.port.count != 1)
+        throw input_error(fmt::format("--record-traffic: a record names no ports; write node{}.hca.port.count: 1", i));
+    }
     recorder_ = std::make_unique<traffic_recorder>(file_, run.config ? run.config->nodes.size() : 0);
     driver::observer_of_verbs = recorder_.get();
   }

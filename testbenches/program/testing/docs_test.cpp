@@ -329,7 +329,8 @@ struct adapter_net {
 std::vector<adapter_net> adapter_nets() {
   std::vector<adapter_net> nets;
   static const std::regex row(
-      R"(^HCASIM_(NET|CLIENT|BRIDGED|OPTIONAL)\((?:add<hcasim::)?(\w+)(?:>\(.*\))?\.(\w+)(?:, \w+)?, (\w+)(?:\.|, )(\w+)\)$)");
+      R"(^HCASIM_(?:OPTIONAL\(\w+, |(NET|CLIENT|BRIDGED)\()(?:add<hcasim::)?(\w+)(?:>\(.*\))?(?:\.|->)(\w+)(?:\[\d\])?(?:, \w+)?, )"
+      R"((\w+)(?:\.|->)(\w+)(?:\[\d\])?\)$)");
   for (const std::string& line : lines_of(file_content(source / "models/adapter/hca/netlist.def"))) {
     std::smatch m;
     if (std::regex_match(line, m, row)) nets.push_back({m[2], m[3], m[4], m[5], m[1] == "CLIENT" || m[1] == "BRIDGED"});

@@ -153,7 +153,7 @@ TEST_F(program, values_that_do_not_go_together_are_bad_input) {
        "between them\n"},
       {"--set nodes=0", "hcasim: --set nodes=0: nodes: 0 is out of range; allowed is 1 to 64\n"},
       {"--set node0.hca.port.lid=3",
-       "hcasim: --set node0.hca.port.lid=3: node0.hca.port.lid: unknown key 'lid'; keys here are: link_layer, mtu, "
+       "hcasim: --set node0.hca.port.lid=3: node0.hca.port.lid: unknown key 'lid'; keys here are: count, link_layer, mtu, "
        "egress_latency, egress_interval, egress_packets, ingress_latency, ingress_interval\n"}};
   for (const auto& [arguments, message] : cases) {
     const outcome o = hcasim("run ping -o out " + arguments);

@@ -117,6 +117,11 @@ int query_gid(ibv_context* context, std::uint32_t port, std::uint32_t index, ibv
   return 0;
 }
 
+bool has_port(ibv_context* context, std::uint8_t port) {
+  channel::query_port::answer in{};
+  return call(channel::query_port{name_of(context), port}, in) == 0;
+}
+
 int query_gid_entry(ibv_context* context, std::uint32_t port, std::uint32_t index, ibv_gid_entry& e) {
   constexpr std::uint32_t loopback_interface = 1;  // programs' addresses lie there
   e = {};
@@ -236,16 +241,18 @@ HCASIM_PUBLIC int _ibv_query_gid_ex(ibv_context* context, std::uint32_t port, st
 HCASIM_PUBLIC ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, size_t most, std::uint32_t flags,
                                            size_t size) {
   if (!mine()) return HCASIM_REAL(_ibv_query_gid_table)(context, entries, most, flags, size);
-  channel::query_port::answer port{};
   if (flags) return -EINVAL;
-  if (const int error = call(channel::query_port{name_of(context), 1}, port)) return -error;
-  if (most < port.gids) return -EINVAL;
-  for (std::uint32_t i = 0; i < port.gids; ++i) {
-    ibv_gid_entry e;
-    if (const int error = query_gid_entry(context, 1, i, e)) return -error;
-    std::memcpy(reinterpret_cast<char*>(entries) + i * size, &e, std::min(size, sizeof e));
+  std::size_t found = 0;
+  channel::query_port::answer port{};
+  for (std::uint32_t number = 1; call(channel::query_port{name_of(context), number}, port) == 0; ++number) {
+    if (most - found < port.gids) return -EINVAL;
+    for (std::uint32_t i = 0; i < port.gids; ++i, ++found) {
+      ibv_gid_entry e;
+      if (const int error = query_gid_entry(context, number, i, e)) return -error;
+      std::memcpy(reinterpret_cast<char*>(entries) + found * size, &e, std::min(size, sizeof e));
+    }
   }
-  return port.gids;
+  return found != 0 ? static_cast<ssize_t>(found) : -EIO;
 }
 
 // A call of IBVERBS_PRIVATE_34; ibv_devinfo makes it.
@@ -261,7 +268,7 @@ HCASIM_PUBLIC int ibv_query_gid_type(ibv_context* context, std::uint8_t port, un
 
 HCASIM_PUBLIC int ibv_query_pkey(ibv_context* context, std::uint8_t port, int index, __be16* pkey) {
   if (!mine()) return HCASIM_REAL(ibv_query_pkey)(context, port, index, pkey);
-  if (port != 1 || index != 0) {
+  if (!has_port(context, port) || index != 0) {
     errno = EINVAL;
     return -1;
   }
@@ -271,7 +278,7 @@ HCASIM_PUBLIC int ibv_query_pkey(ibv_context* context, std::uint8_t port, int in
 
 HCASIM_PUBLIC int ibv_get_pkey_index(ibv_context* context, std::uint8_t port, __be16 pkey) {
   if (!mine()) return HCASIM_REAL(ibv_get_pkey_index)(context, port, pkey);
-  return port == 1 && pkey == 0xffff ? 0 : -1;
+  return has_port(context, port) && pkey == 0xffff ? 0 : -1;
 }
 
 // The device has no files in sysfs.

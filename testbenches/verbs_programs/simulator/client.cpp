@@ -46,7 +46,8 @@ cm::gid bytes_of(const ibv_gid& g) {
 
 }  // namespace
 
-std::vector<port_gid> client::port_gids() const {
+std::vector<port_gid> client::port_gids(std::uint32_t port) const {
+  if (port > 1) return {{{cm::gid_prefix, hca_port_guid(where.device().lid_of(port))}, gid_type::infiniband}};
   const cm::network& net = connections.net();
   const gid own{cm::gid_prefix, net.port_of(number).guid};
   if (!ethernet) return {{gids ? gids->of_node(number) : own, gid_type::infiniband}};

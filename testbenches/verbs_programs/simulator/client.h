@@ -77,7 +77,7 @@ struct client {
 
   // Returns the GIDs of the port as programs see them. InfiniBand has one. RoCE has the port's own and the one of its IPv4
   // address, each in both versions.
-  [[nodiscard]] std::vector<port_gid> port_gids() const;
+  [[nodiscard]] std::vector<port_gid> port_gids(std::uint32_t port = 1) const;
   // Turns a program's address into one of the fabric. With a gateway, a GID stands for a LID, and packets have no GRH. An
   // address of RoCE is a GID, and is replaced by its node's LID and own GID. EINVAL = this is no address of RoCE; ENETUNREACH =
   // no port has the GID.

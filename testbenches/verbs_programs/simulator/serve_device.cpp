@@ -88,7 +88,7 @@ int query_port(caller& k, const channel::query_port& in, channel::query_port::an
   out.lid = k.who.ethernet ? 0 : port.lid;
   describe_rate(k.who.link_rate, out.width, out.speed);
   out.ethernet = k.who.ethernet;
-  out.gids = static_cast<std::uint32_t>(k.who.port_gids().size());
+  out.gids = static_cast<std::uint32_t>(k.who.port_gids(in.port).size());
   return 0;
 }
 
@@ -97,7 +97,7 @@ int query_gid(caller& k, const channel::query_gid& in, channel::query_gid::answe
   if (!context || in.port > UINT8_MAX) return EINVAL;
   ibv_gid own{};
   if (const int error = ibv_query_gid(k.c, context, static_cast<std::uint8_t>(in.port), 0, &own)) return error;
-  const std::vector<port_gid> all = k.who.port_gids();
+  const std::vector<port_gid> all = k.who.port_gids(in.port);
   if (in.index >= all.size()) return EINVAL;
   const std::uint64_t words[] = {htobe64(all[in.index].value.prefix), htobe64(all[in.index].value.interface)};
   std::memcpy(out.gid, words, sizeof words);
