@@ -46,6 +46,10 @@ include(precompiled)
 # headers and templates, which each source has for itself. After a change it takes longer.
 option(HCASIM_FEW_SOURCES "Compile the libraries in a few large sources: quickest from nothing, slowest after a change" OFF)
 
+if(HCASIM_TESTS)
+  set(HCASIM_FEW_SOURCES OFF)  # tests are of single libraries
+endif()
+
 # Sets the part of the tree that the current folder is in.
 function(hca_part variable)
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${CMAKE_SOURCE_DIR} OUTPUT_VARIABLE path)

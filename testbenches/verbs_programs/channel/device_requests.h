@@ -15,6 +15,7 @@ struct open_device {
     handle object;
     std::uint32_t completion_vectors;
     std::uint32_t ethernet;  // the port shows itself as RoCE
+    std::uint32_t ports;
   };
 };
 struct close_device {

@@ -117,9 +117,8 @@ int query_gid(ibv_context* context, std::uint32_t port, std::uint32_t index, ibv
   return 0;
 }
 
-bool has_port(ibv_context* context, std::uint8_t port) {
-  channel::query_port::answer in{};
-  return call(channel::query_port{name_of(context), port}, in) == 0;
+bool has_port(ibv_context* context, std::uint32_t port) {
+  return port >= 1 && port <= of_context(context)->ports;
 }
 
 int query_gid_entry(ibv_context* context, std::uint32_t port, std::uint32_t index, ibv_gid_entry& e) {
@@ -244,7 +243,8 @@ HCASIM_PUBLIC ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* 
   if (flags) return -EINVAL;
   std::size_t found = 0;
   channel::query_port::answer port{};
-  for (std::uint32_t number = 1; call(channel::query_port{name_of(context), number}, port) == 0; ++number) {
+  for (std::uint32_t number = 1; has_port(context, number); ++number) {
+    if (const int error = call(channel::query_port{name_of(context), number}, port)) return -error;
     if (most - found < port.gids) return -EINVAL;
     for (std::uint32_t i = 0; i < port.gids; ++i, ++found) {
       ibv_gid_entry e;
@@ -252,7 +252,7 @@ HCASIM_PUBLIC ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* 
       std::memcpy(reinterpret_cast<char*>(entries) + found * size, &e, std::min(size, sizeof e));
     }
   }
-  return found != 0 ? static_cast<ssize_t>(found) : -EIO;
+  return static_cast<ssize_t>(found);
 }
 
 // A call of IBVERBS_PRIVATE_34; ibv_devinfo makes it.

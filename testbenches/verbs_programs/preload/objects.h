@@ -30,6 +30,7 @@ struct context_object {
   verbs_context verbs;
   handle name;
   bool ethernet;  // the port shows itself as RoCE
+  std::uint32_t ports;
 };
 
 struct pd_object {

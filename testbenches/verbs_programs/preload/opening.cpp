@@ -55,6 +55,7 @@ ibv_context* opened(int file) {
   auto* c = made<context_object>();
   c->name = out.object;
   c->ethernet = out.ethernet != 0;
+  c->ports = out.ports;
   c->verbs.sz = sizeof c->verbs;
   ibv_context& x = c->verbs.context;
   x.device = only_device();

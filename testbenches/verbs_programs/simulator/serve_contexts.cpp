@@ -12,7 +12,7 @@ using namespace verbs;
 channel::open_device::answer open_as(client& p, ibv_context* context, opening o) {
   const channel::handle name = p.contexts.add(context);
   p.openings.emplace(name, std::move(o));
-  return {name, static_cast<std::uint32_t>(context->num_comp_vectors), p.ethernet};
+  return {name, static_cast<std::uint32_t>(context->num_comp_vectors), p.ethernet, hca_device_ports(&context->device->info())};
 }
 
 bool identify(const descriptor& file, opening& o) {
