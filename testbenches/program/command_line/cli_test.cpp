@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <sstream>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -63,6 +64,7 @@ TEST_F(cli, params) {
       "range": "0 ns to 1 ms", "help": "round trip of a read"})"));
   EXPECT_EQ(hcasim("params node0.pcie").text, hcasim("params 'node*.pcie'").text);
   EXPECT_NE(hcasim("params --testbench count_ticks").text.find("parameters.ticks"), std::string::npos);
+  EXPECT_EQ(hcasim("params 'mrc_cache size'").text, hcasim("params mrc_cache size").text);
   refused("params latnecy",
           "no knob matches 'latnecy'; knobs are: nodes, node*.hca.mrc_cache.ways, node*.hca.mrc_cache.size, "
           "node*.hca.mrc_cache.policy, node*.hca.qpc_cache.ways, node*.hca.qpc_cache.size, node*.hca.qpc_cache.policy, "
@@ -367,6 +369,26 @@ TEST_F(cli, completion_and_manual_know_every_command) {
   }
   EXPECT_NE(manual.find("\\fB\\-\\-seed\\fR \\fIN\\fR\nSeed of all random streams"), std::string::npos);
   EXPECT_NE(manual.find(".SH EXIT STATUS\n.TP\n0\nDone; "), std::string::npos);
+  // Examples name commands and options that there are.
+  const std::size_t begin = manual.find(".SH EXAMPLES\n");
+  ASSERT_NE(begin, std::string::npos);
+  std::istringstream examples(manual.substr(begin, manual.find(".SH EXIT STATUS") - begin));
+  unsigned found = 0;
+  for (std::string line; std::getline(examples, line);) {
+    if (!line.starts_with(".B hcasim ")) continue;
+    ++found;
+    std::istringstream words(line.substr(10));
+    std::string command;
+    words >> command;
+    const std::size_t section = manual.find(fmt::format(".SS hcasim {}\n", command));
+    ASSERT_NE(section, std::string::npos) << line;
+    const std::string of_command = manual.substr(section, manual.find(".SS ", section + 4) - section);
+    for (std::string word; words >> word && word != "\\-\\-";) {
+      if (!word.starts_with("\\-")) continue;
+      EXPECT_NE(of_command.find(fmt::format("\\fB{}\\fR", word)), std::string::npos) << line << ": " << word;
+    }
+  }
+  EXPECT_GE(found, 6U);
   EXPECT_EQ(manual.find("tick"), std::string::npos) << "parameters of testbenches are not options of the program";
 }
 
@@ -405,7 +427,7 @@ TEST_F(cli, every_command_speaks_json) {
   for (const auto& command : manual["commands"]) {
     EXPECT_NE(command.dump().find("\"--json\""), std::string::npos) << command["name"];
   }
-  EXPECT_EQ(manual["exit_status"].size(), 4U);
+  EXPECT_EQ(manual["exit_status"].size(), 5U);
   // Errors are there too.
   const outcome error = hcasim("run count_tick --json");
   EXPECT_EQ(error.status, 2);

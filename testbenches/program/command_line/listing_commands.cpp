@@ -2,8 +2,10 @@
 #include <cctype>
 #include <deque>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <set>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -148,6 +150,12 @@ struct all_parameters {
   }
 };
 
+// Returns the words of arguments, of which one may hold several.
+std::vector<std::string> words_of(const std::vector<std::string>& arguments) {
+  std::istringstream all(fmt::format("{}", fmt::join(arguments, " ")));
+  return {std::istream_iterator<std::string>(all), {}};
+}
+
 void list_knobs(platform_factory machine, const std::vector<std::string>& words, const std::string& bench_name, bool json) {
   const auto model = machine();
   const auto bench = bench_name.empty() ? nullptr : named_testbench(bench_name);
@@ -223,7 +231,7 @@ class params_command final : public command {
     options.add_flag("--json", json_, "Print JSON");
   }
   int run(const context& c) override {
-    list_knobs(c.machine, words_, testbench_, json_);
+    list_knobs(c.machine, words_of(words_), testbench_, json_);
     return run_passed;
   }
 

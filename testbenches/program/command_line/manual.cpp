@@ -67,7 +67,22 @@ constexpr exit_status exit_statuses[] = {
     {"0", "Done; of a run or a study: everything passed; of diff: nothing differs."},
     {"1", "A check failed, a point of a study did not pass, or something differs."},
     {"2", "Bad input, a full disk, a damaged file, or no Slurm. The message names the place and how to mend it."},
+    {"3", "A part that the run needs was not built: RTL, or the library for programs."},
     {"129 to 154", "Ended by a signal, 128 and its number: 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP, 152 SIGXCPU."}};
+
+struct example {
+  const char* words;  // behind "hcasim"
+  const char* meaning;
+};
+constexpr example examples[] = {
+    {"run ping", "One WRITE, READ and SEND: how long each takes and where. Result and waveform go to hcasim-out/ping-001."},
+    {"show hcasim-out/ping-001", "The operations of a run, the slowest first."},
+    {"run message_rate --set 'node*.hca.mrc_cache.ways=8' --what-if", "One knob changed, and what limits the rate then."},
+    {"params cache size", "The knobs that have to do with these words."},
+    {"exec -- ib_write_lat -- ib_write_lat node0", "Two programs of this machine on simulated adapters."},
+    {"sweep study.yaml -o out --jobs 4", "All points of a study, four at a time."},
+    {"report out --html page.html", "Its charts and tables, in one page."},
+    {"results out --csv", "Its points, for other programs."}};
 
 }  // namespace
 
@@ -84,6 +99,8 @@ std::string manual_page(const CLI::App& app, const std::string& version) {
     }
     if (!c->get_footer().empty()) out += fmt::format(".PP\n{}\n", roff(c->get_footer()));
   }
+  out += ".SH EXAMPLES\n";
+  for (const example& e : examples) out += fmt::format(".TP\n.B hcasim {}\n{}\n", roff(e.words), roff(e.meaning));
   out += ".SH EXIT STATUS\n";
   for (const exit_status& e : exit_statuses) out += fmt::format(".TP\n{}\n{}\n", e.status, roff(e.meaning));
   out +=
