@@ -5,6 +5,7 @@
 #include <systemc>
 
 #include "testbenches/program/command_line/command.h"
+#include "testbenches/program/command_line/completion.h"
 #include "testbenches/program/command_line/manual.h"
 #include "testbenches/program/description/errors.h"
 #include "testbenches/program/places/places.h"
@@ -22,9 +23,16 @@ class completion_command final : public command {
         ->required()
         ->type_name("SHELL")
         ->check(CLI::IsMember({"bash", "zsh", "fish"}));
-    options.add_flag("--json", json_, "Print the script within JSON");
+    options.add_option("--line", line_, "Print what may stand at the end of this line instead; the script asks so")
+        ->type_name("LINE");
+    options.add_flag("--json", json_, "Print the script, or the words, within JSON");
   }
   int run(const context& c) override {
+    if (!line_.empty()) {
+      const std::vector<std::string> words = completions(c.program, c.machine, line_);
+      std::cout << (json_ ? dump({{"words", words}}) : fmt::format("{}{}", fmt::join(words, "\n"), words.empty() ? "" : "\n"));
+      return run_passed;
+    }
     const std::string script = completion_script(c.program, shell_);
     std::cout << (json_ ? dump({{"shell", shell_}, {"script", script}}) : script);
     return run_passed;
@@ -32,6 +40,7 @@ class completion_command final : public command {
 
  private:
   std::string shell_;
+  std::string line_;
   bool json_ = false;
 };
 

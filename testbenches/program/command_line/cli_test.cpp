@@ -351,10 +351,15 @@ TEST_F(cli, explain_names_what_is_busiest) {
 TEST_F(cli, completion_and_manual_know_every_command) {
   file("complete.sh",
        fmt::format("eval \"$({0} completion bash)\"\nhcasim() {{ {0} \"$@\"; }}\n"
-                   "ask() {{ COMP_WORDS=(hcasim \"$@\"); COMP_CWORD=$#; COMPREPLY=(); _hcasim; echo \"${{COMPREPLY[@]}}\"; }}\n"
-                   "ask s; ask run co; ask run count_ticks --see; ask sweep x --re; ask diff a b --js\n",
+                   "ask() {{ COMP_LINE=\"hcasim $*\"; COMP_POINT=${{#COMP_LINE}}; COMPREPLY=(); _hcasim; echo "
+                   "\"${{COMPREPLY[@]}}\"; }}\n"
+                   "ask s; ask run co; ask run count_ticks --see; ask sweep x --re; ask diff a b --js\n"
+                   "ask run count_ticks --ti; ask run count_ticks --check-fails ''; ask run count_ticks --set \"'node*.h\"\n"
+                   "ask run count_ticks --set node0.hca.mrc_cache.w; ask run count_ticks --set link.loss=\n",
                    places::selftest));
-  EXPECT_EQ(run_program("bash", "complete.sh").text, "sweep show\ncount_ticks\n--seed\n--resume --retry\n--json\n");
+  EXPECT_EQ(run_program("bash", "complete.sh").text,
+            "sweep show\ncount_ticks\n--seed\n--resume --retry\n--json\n--ticks --tick-period\ntrue false\nnode*.hca.\n"
+            "node0.hca.mrc_cache.ways=\n0\n");
   EXPECT_NE(hcasim("completion zsh").text.find("bashcompinit"), std::string::npos);
   EXPECT_NE(hcasim("completion fish").text.find("complete -c hcasim -n '__fish_seen_subcommand_from run' -l seed"),
             std::string::npos);

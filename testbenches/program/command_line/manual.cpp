@@ -25,29 +25,6 @@ std::string roff(const std::string& s) {
   return out;
 }
 
-std::string shell_quoted(const std::string& s) {
-  std::string out = "'";
-  for (const char c : s) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
-// Options that --help shows; the testbenches' own parameters are not among them.
-std::vector<const CLI::Option*> shown_options(const CLI::App& app) {
-  std::vector<const CLI::Option*> list;
-  for (const CLI::Option* o : app.get_options()) {
-    if (!o->get_group().empty()) list.push_back(o);
-  }
-  return list;
-}
-
-std::vector<std::string> long_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::Option* o : shown_options(app)) {
-    for (const std::string& n : o->get_lnames()) names.push_back("--" + n);
-  }
-  return names;
-}
-
 std::string option_text(const CLI::Option& o) {
   std::string names;
   const auto add = [&](const std::string& n) { names += fmt::format("{}\\fB{}\\fR", names.empty() ? "" : ", ", roff(n)); };
@@ -85,6 +62,14 @@ constexpr example examples[] = {
     {"results out --csv", "Its points, for other programs."}};
 
 }  // namespace
+
+std::vector<const CLI::Option*> shown_options(const CLI::App& app) {
+  std::vector<const CLI::Option*> list;
+  for (const CLI::Option* o : app.get_options()) {
+    if (!o->get_group().empty()) list.push_back(o);
+  }
+  return list;
+}
 
 std::string manual_page(const CLI::App& app, const std::string& version) {
   std::string out = fmt::format(".TH HCASIM 1 \"\" \"hcasim {}\" \"User Commands\"\n.SH NAME\nhcasim \\- {}\n.SH SYNOPSIS\n",
@@ -127,48 +112,6 @@ nlohmann::ordered_json manual_json(const CLI::App& app, const std::string& versi
   ordered_json status = ordered_json::object();
   for (const exit_status& e : exit_statuses) status[e.status] = e.meaning;
   return {{"hcasim", version}, {"help", app.get_description()}, {"commands", commands}, {"exit_status", status}};
-}
-
-std::string completion_script(const CLI::App& app, const std::string& shell) {
-  std::string commands;
-  for (const CLI::App* c : app.get_subcommands({})) commands += (commands.empty() ? "" : " ") + c->get_name();
-  std::string out;
-  if (shell == "fish") {
-    for (const CLI::App* c : app.get_subcommands({})) {
-      out += fmt::format("complete -c hcasim -n __fish_use_subcommand -f -a {} -d {}\n", c->get_name(),
-                         shell_quoted(c->get_description()));
-      for (const CLI::Option* o : shown_options(*c)) {
-        for (const std::string& n : o->get_lnames()) {
-          out += fmt::format("complete -c hcasim -n '__fish_seen_subcommand_from {}' -l {} -d {}\n", c->get_name(), n,
-                             shell_quoted(o->get_description()));
-        }
-      }
-    }
-    return out + "complete -c hcasim -n '__fish_seen_subcommand_from run list' -a '(hcasim list | string split -f1 \" \")'\n";
-  }
-  std::string cases;
-  for (const CLI::App* c : app.get_subcommands({})) {
-    cases += fmt::format("    {}) words=\"{}\" ;;\n", c->get_name(), fmt::join(long_names(*c), " "));
-  }
-  out = R"sh(_hcasim() {
-  local current=${COMP_WORDS[COMP_CWORD]} words=
-  if ((COMP_CWORD == 1)); then
-    COMPREPLY=($(compgen -W "@commands --help --version" -- "$current"))
-    return
-  fi
-  case ${COMP_WORDS[1]} in
-@cases  esac
-  case ${COMP_WORDS[1]} in
-    run | list) if ((COMP_CWORD == 2)); then words="$words $(hcasim list 2>/dev/null | cut -d' ' -f1)"; fi ;;
-  esac
-  COMPREPLY=($(compgen -W "$words" -- "$current"))
-}
-complete -o default -F _hcasim hcasim
-)sh";
-  const auto fill = [&](std::string_view mark, const std::string& text) { out.replace(out.find(mark), mark.size(), text); };
-  fill("@commands", commands);
-  fill("@cases", cases);
-  return shell == "zsh" ? "autoload -U +X bashcompinit && bashcompinit\n" + out : out;
 }
 
 }  // namespace hcasim

@@ -135,6 +135,17 @@ TEST_F(program, knobs_are_found_by_words_of_their_meaning) {
   EXPECT_NE(hcasim("params .rtl.").text.find("key_check.rtl.stall"), std::string::npos);
 }
 
+// The end of a line is completed with what this machine and its testbenches have.
+TEST_F(program, completes_knobs_values_and_signals) {
+  const auto words = [](const char* line) { return hcasim(fmt::format("completion bash --line \"{}\"", line)).text; };
+  EXPECT_EQ(words("hcasim run ping --set node0.hca.mrc_cache.policy="),
+            "node0.hca.mrc_cache.policy=lru\nnode0.hca.mrc_cache.policy=plru\nnode0.hca.mrc_cache.policy=random\n");
+  EXPECT_EQ(words("hcasim run ping --set node*.hca.key_"), "node*.hca.key_check.\n");
+  EXPECT_NE(words("hcasim run ping --trace node1.hca.key_check.").find("node1.hca.key_check.verdict\n"), std::string::npos);
+  EXPECT_EQ(words("hcasim run rkey_reuse --way re"), "remap\nreregister\nregister\nrebind\n");
+  EXPECT_EQ(words("hcasim params node*.pcie.la"), "node*.pcie.lanes\n");
+}
+
 TEST_F(program, values_that_do_not_go_together_are_bad_input) {
   const std::map<std::string, std::string> cases{
       {"--set node1.pcie.mps='384 B'", "hcasim: node1.pcie.mps: 384 B is not a power of two; write 256 B or 512 B\n"},
