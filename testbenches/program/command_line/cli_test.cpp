@@ -26,13 +26,15 @@ class cli : public selftest_program {
   pid_t hanging_run() {
     const pid_t child = ::fork();
     if (child == 0) {
-      std::freopen("/dev/null", "w", stdout);
+      std::freopen("printed.txt", "w", stdout);
       ::execl(places::selftest, "hcasim", "run", "count_ticks", "-o", "out", "--hang", "true", nullptr);
       ::_exit(99);
     }
-    const auto made = [this] { return fs::exists(folder() / ".out.partial/resolved.yaml"); };
-    for (int i = 0; i < 500 && !made(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    EXPECT_TRUE(made()) << "the temporary folder";
+    const auto hangs = [this] { return content("printed.txt") == "hangs\n"; };
+    for (int i = 0; i < 6000 && !hangs(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    EXPECT_TRUE(hangs());
+    EXPECT_TRUE(fs::exists(folder() / ".out.partial/resolved.yaml")) << "the temporary folder";
+    fs::remove("printed.txt");
     return child;
   }
 };
