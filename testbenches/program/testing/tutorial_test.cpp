@@ -77,5 +77,23 @@ TEST_F(tutorial, is_followed_by_copying) {
   EXPECT_EQ(outputs, 7);
 }
 
+// Chapters 5 and 6: projects that are written, built and run. The line for an editor is left out.
+TEST_F(tutorial, has_projects_that_are_built_by_copying) {
+  const fs::path build = fs::path(places::program).parent_path();
+  int projects = 0;
+  for (const block& b : blocks_of(file_content(fs::path(places::source) / "docs/tutorial.md"))) {
+    if (b.language != "sh" || joined(b).find("hcasim new-") == std::string::npos) continue;
+    block without = b;
+    std::erase_if(without.lines, [](const std::string& line) { return line.starts_with("$EDITOR"); });
+    std::ofstream("commands") << fmt::format("set -e\nexport PATH={0}:$PATH CMAKE_PREFIX_PATH={0}\n", build.string())
+                              << joined(without);
+    const outcome o = run_program("bash", "commands");
+    EXPECT_EQ(o.status, 0) << joined(b) << o.text;
+    EXPECT_NE(o.text.find("100% tests passed"), std::string::npos) << o.text;
+    ++projects;
+  }
+  EXPECT_EQ(projects, 2);
+}
+
 }  // namespace
 }  // namespace hcasim
