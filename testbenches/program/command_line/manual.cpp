@@ -47,11 +47,11 @@ constexpr exit_status exit_statuses[] = {
     {"3", "A part that the run needs was not built: RTL, or the library for programs."},
     {"129 to 154", "Ended by a signal, 128 and its number: 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP, 152 SIGXCPU."}};
 
-struct example {
+struct sample_line {
   const char* words;  // behind "hcasim"
   const char* meaning;
 };
-constexpr example examples[] = {
+constexpr sample_line examples[] = {
     {"run ping", "One WRITE, READ and SEND: how long each takes and where. Result and waveform go to hcasim-out/ping-001."},
     {"show hcasim-out/ping-001", "The operations of a run, the slowest first."},
     {"run message_rate --set 'node*.hca.mrc_cache.ways=8' --what-if", "One knob changed, and what limits the rate then."},
@@ -85,7 +85,7 @@ std::string manual_page(const CLI::App& app, const std::string& version) {
     if (!c->get_footer().empty()) out += fmt::format(".PP\n{}\n", roff(c->get_footer()));
   }
   out += ".SH EXAMPLES\n";
-  for (const example& e : examples) out += fmt::format(".TP\n.B hcasim {}\n{}\n", roff(e.words), roff(e.meaning));
+  for (const sample_line& e : examples) out += fmt::format(".TP\n.B hcasim {}\n{}\n", roff(e.words), roff(e.meaning));
   out += ".SH EXIT STATUS\n";
   for (const exit_status& e : exit_statuses) out += fmt::format(".TP\n{}\n{}\n", e.status, roff(e.meaning));
   out +=
