@@ -35,7 +35,7 @@ void add_load(link_load& to, const planned_flow& f) {
       const auto op = static_cast<operation>(i);
       const double payload = is_sized(op) ? f.size.mean() : own_bytes(op);
       const double bits = rate * f.options.weights[i] / sum * wire_bytes(op, payload, f.mtu_bytes()) * 8;
-      for (const std::size_t port : {1, 2}) {
+      for (const std::size_t port : {1U, 2U}) {
         to.out[{pulls(op) ? p.to : p.from, port}] += bits * f.share_of_port(port);
         to.in[{pulls(op) ? p.from : p.to, port}] += bits * f.share_of_port(port);
       }
