@@ -54,6 +54,25 @@ std::string mended(const CLI::App& app, const CLI::ParseError& e) {
   return fmt::format("{}; {}", fault, help);
 }
 
+const CLI::Option* option_of(const CLI::App& app, const std::string& word) {
+  if (word.size() < 2 || word[0] != '-') return nullptr;
+  const std::vector<const CLI::Option*> all = app.get_options();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const CLI::Option* o) { return o->check_name(word); });
+  return found == all.end() ? nullptr : *found;
+}
+
+// Returns the fault of an option that would take the next option for its value: "--packets -o".
+std::string missing_value(const CLI::App& own, int argc, char** argv) {
+  for (int i = 2; i + 1 < argc; ++i) {
+    const CLI::Option* o = option_of(own, argv[i]);
+    if (!o || o->get_items_expected_min() == 0) continue;
+    if (option_of(own, argv[i + 1]))
+      return fmt::format("{} needs a value, and '{}' is an option; see 'hcasim {} --help'", argv[i], argv[i + 1], own.get_name());
+    ++i;
+  }
+  return {};
+}
+
 // Prints the error, with --json also as JSON. Relative paths fail without a working folder, so its absence is added.
 int refuse(std::string message, bool json, int status = run_bad_input) {
   std::error_code ec;
@@ -90,6 +109,8 @@ int run_words(int argc, char** argv, platform_factory machine) {
     if (std::find(names.begin(), names.end(), argv[1]) == names.end()) {
       return refuse(fmt::format("there is no command '{}'; {}", argv[1], suggestion(argv[1], names, "commands")), wants_json);
     }
+    const std::string fault = missing_value(*app.get_subcommand(argv[1]), argc, argv);
+    if (!fault.empty()) return refuse(fault, wants_json);
   }
   try {
     app.parse(argc, argv);
