@@ -11,7 +11,7 @@
 namespace hcasim::gateway {
 namespace {
 
-using hcasim::testing::counted;
+using hcasim::testing::value_of;
 using hcasim::testing::device;
 using hcasim::testing::make_packet;
 using hcasim::testing::plain_link;
@@ -156,7 +156,7 @@ TEST(Gateway, GivesAHostUpThatDoesNotAnswer) {
   constexpr std::uint32_t many = 70;
   for (std::uint32_t i = 0; i < many; ++i) t.port.send(make_packet(t.packets, i, 64, 0, guest_lid), 1_ms);
   t.run();
-  EXPECT_EQ(counted(t.gate, "lost_unresolved"), many);
+  EXPECT_EQ(value_of(t.gate, "lost_unresolved"), many);
   EXPECT_EQ(t.gate.left(), 0U);
   EXPECT_EQ(t.packets.in_use(), 0U);
   EXPECT_GT(t.world.sent.size(), 50U) << "it is asked again and again";
@@ -169,7 +169,7 @@ TEST(Gateway, PacketsWithoutAReceiverAreLost) {
   t.port.send(make_packet(t.packets, 2, 64, 0, network::first_outside_lid + 1), 1100_us);  // the node itself
   t.run();
   EXPECT_EQ(t.gate.left(), 0U);
-  EXPECT_EQ(counted(t.gate, "lost_no_host"), 2);
+  EXPECT_EQ(value_of(t.gate, "lost_no_host"), 2);
   EXPECT_EQ(t.packets.in_use(), 0U);
 }
 
@@ -201,9 +201,9 @@ TEST(Gateway, DamagedFramesAreCountedAndStayOutside) {
   EXPECT_EQ(t.gate.seen(frame_kind::icrc), 1U);
   EXPECT_EQ(t.gate.seen(frame_kind::ip_checksum), 1U);
   EXPECT_EQ(t.gate.seen(frame_kind::cut_short), 2U);
-  EXPECT_EQ(counted(t.gate, "lost_not_ours"), 2);
-  EXPECT_EQ(counted(t.gate, "lost_no_peer"), 2);
-  EXPECT_EQ(counted(t.gate, "lost_malformed"), 1);
+  EXPECT_EQ(value_of(t.gate, "lost_not_ours"), 2);
+  EXPECT_EQ(value_of(t.gate, "lost_no_peer"), 2);
+  EXPECT_EQ(value_of(t.gate, "lost_malformed"), 1);
   ASSERT_EQ(t.port.arrivals.size(), 1U);
   EXPECT_EQ(t.port.arrivals[0].psn, 7U);
   EXPECT_EQ(t.packets.in_use(), 0U);
@@ -217,7 +217,7 @@ TEST(Gateway, APacketDamagedInTheFabricDoesNotLeave) {
   for (std::uint32_t i = 0; i < 50; ++i) t.port.send(make_packet(t.packets, i, 200, 0, guest_lid), 1_ms + i * 10_us);
   t.run();
   // A bit of the lane in the LRH is under no ICRC.
-  EXPECT_GE(counted(t.gate, "lost_damaged"), 40);
+  EXPECT_GE(value_of(t.gate, "lost_damaged"), 40);
   for (const auto& f : t.world.sent) EXPECT_NE(read_frame(f.data).what, frame_kind::icrc);
   EXPECT_EQ(t.packets.in_use(), 0U);
 }
@@ -234,9 +234,9 @@ TEST(Gateway, FramesThatFindNoRoomAreLost) {
   hcasim::testing::run_for(2_ms);
   const auto in_room = t.port.arrivals.size();
   EXPECT_EQ(in_room, 1U);
-  EXPECT_GE(counted(t.gate, "lost_entering"), many - 12);
-  EXPECT_LE(counted(t.gate, "lost_entering"), many - 8);
-  const auto kept = many - static_cast<std::uint32_t>(counted(t.gate, "lost_entering"));
+  EXPECT_GE(value_of(t.gate, "lost_entering"), many - 12);
+  EXPECT_LE(value_of(t.gate, "lost_entering"), many - 8);
+  const auto kept = many - static_cast<std::uint32_t>(value_of(t.gate, "lost_entering"));
   t.port.mode = device::answer::at_once;
   t.port.free_one(now() + 1_us);
   hcasim::testing::run_for(500_us);
@@ -271,7 +271,7 @@ TEST(Gateway, CountsWhatTheSystemRefuses) {
     return now() < t.end;
   });
   run_until_idle();
-  EXPECT_EQ(counted(t.gate, "lost_refused"), 2);
+  EXPECT_EQ(value_of(t.gate, "lost_refused"), 2);
   EXPECT_EQ(t.gate.left(), 1U);
   EXPECT_EQ(t.packets.in_use(), 0U);
 }

@@ -1,6 +1,7 @@
 // Helpers of unit tests: a fake initiator and a fake target of any protocol, and running the kernel for a while.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <vector>
@@ -39,6 +40,11 @@ class fake_initiator : public unit {
   };
   std::vector<answer> answers;
 
+  // Returns when the request was answered; never = it was not.
+  [[nodiscard]] ps answered(const P& p) const {
+    const auto a = std::find_if(answers.begin(), answers.end(), [&](const answer& x) { return x.payload == &p; });
+    return a == answers.end() ? never : a->at;
+  }
   // Sends the request at `at`; call before or during the simulation.
   void send(P& p, ps at) {
     jobs_.push_back({this, &p});

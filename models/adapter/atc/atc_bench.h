@@ -14,6 +14,7 @@
 #include "models/adapter/atc/atc.h"
 #include "tlm/testing/burst_source.h"
 #include "tlm/testing/simulate.h"
+#include "tlm/testing/statistic_of.h"
 
 namespace hcasim::testing {
 
@@ -197,13 +198,7 @@ struct atc_bench {
     link.down.bind(dut.down);
     dut.bar.bind(link.bar);
   }
-  [[nodiscard]] double value(const std::string& name) const {
-    for (const statistic& s : dut.stats().all()) {
-      if (s.name != name) continue;
-      if (const auto* c = std::get_if<const counter*>(&s.value)) return static_cast<double>((*c)->value());
-    }
-    return -1;
-  }
+  [[nodiscard]] double value(std::string_view name) const { return value_of(dut, name); }
 };
 
 inline atc_config without_pages() {

@@ -10,6 +10,7 @@
 #include "models/adapter/completion/completion.h"
 #include "tlm/checker/checker_set.h"
 #include "tlm/testing/simulate.h"
+#include "tlm/testing/statistic_of.h"
 
 namespace hcasim::testing {
 
@@ -191,13 +192,7 @@ struct completion_bench {
     for (const write& w : writes) n += w.address >= eq_at + 0x1000 * eqn && w.address < eq_at + 0x1000 * (eqn + 1);
     return n;
   }
-  double stat(const char* name) const {
-    for (const statistic& s : unit_under_test.stats().all()) {
-      if (s.name == name) return static_cast<double>(std::get<const counter*>(s.value)->value());
-    }
-    ADD_FAILURE() << name;
-    return 0;
-  }
+  double stat(std::string_view name) const { return value_of(unit_under_test, name); }
 };
 
 }  // namespace hcasim::testing

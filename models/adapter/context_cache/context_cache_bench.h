@@ -6,11 +6,11 @@
 #include <cstring>
 #include <deque>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "models/adapter/context_cache/context_cache.h"
 #include "tlm/testing/simulate.h"
+#include "tlm/testing/statistic_of.h"
 
 namespace hcasim::testing {
 
@@ -96,21 +96,8 @@ struct context_cache_bench {
     run_until_idle();
     release(r);
   }
-  ps answered(const context_request& r) const {
-    for (const auto& a : client.answers) {
-      if (a.payload == &r) return a.at;
-    }
-    return never;
-  }
-  double stat(const std::string& name) const {
-    for (const statistic& s : cache.stats().all()) {
-      if (s.name != name) continue;
-      if (const auto* c = std::get_if<const counter*>(&s.value)) return static_cast<double>((*c)->value());
-      if (const auto* f = std::get_if<formula>(&s.value)) return (*f)(now());
-    }
-    ADD_FAILURE() << "no statistic " << name;
-    return -1;
-  }
+  ps answered(const context_request& r) const { return client.answered(r); }
+  double stat(std::string_view name) const { return value_of(cache, name); }
 };
 
 inline context_cache_config small_cache(std::uint32_t sets, std::uint32_t ways) {

@@ -7,12 +7,14 @@
 #include "models/adapter/dma_engine/fake_pcie.h"
 #include "tlm/checker/checker_set.h"
 #include "tlm/testing/simulate.h"
+#include "tlm/testing/statistic_of.h"
 
 namespace hcasim {
 namespace {
 
 using testing::fake_initiator;
 using testing::fake_pcie;
+using testing::value_of;
 
 // 1 GHz; request latency 4 ns, response latency 4 ns, issue 1 ns, PCIe 500 ns.
 struct bench {
@@ -56,25 +58,16 @@ struct bench {
     return r;
   }
   ps answered(const dma_request& r) const {
-    for (const auto& c : clients) {
-      for (const auto& a : c.answers) {
-        if (a.payload == &r) return a.at;
-      }
-    }
-    return never;
+    ps at = never;
+    for (const auto& c : clients) at = std::min(at, c.answered(r));
+    return at;
   }
   std::uint64_t original(const dma_request& r) const {
     std::uint64_t v = 0;
     std::memcpy(&v, r.data, sizeof v);
     return v;
   }
-  double stat(const char* name) const {
-    for (const statistic& s : dma.stats().all()) {
-      if (s.name == name) return static_cast<double>(std::get<const counter*>(s.value)->value());
-    }
-    ADD_FAILURE() << name;
-    return 0;
-  }
+  double stat(std::string_view name) const { return value_of(dma, name); }
 };
 
 TEST(dma_engine, read_takes_request_link_and_response_time) {

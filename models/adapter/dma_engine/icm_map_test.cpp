@@ -7,10 +7,12 @@
 #include "models/adapter/dma_engine/dma_engine.h"
 #include "models/adapter/dma_engine/fake_pcie.h"
 #include "tlm/testing/simulate.h"
+#include "tlm/testing/statistic_of.h"
 
 namespace hcasim {
 namespace {
 
+using testing::count_of;
 using testing::fake_initiator;
 using testing::fake_pcie;
 
@@ -73,19 +75,8 @@ struct mapped_bench {
   dma_request& read(std::uint64_t address, std::uint32_t bytes, ps at) {
     return send(dma_op::read, dma_source::table, address, bytes, at);
   }
-  [[nodiscard]] ps answered(const dma_request& r) const {
-    for (const auto& a : client.answers) {
-      if (a.payload == &r) return a.at;
-    }
-    return never;
-  }
-  [[nodiscard]] std::uint64_t stat(const char* name) const {
-    for (const statistic& s : dma.stats().all()) {
-      if (s.name == name) return std::get<const counter*>(s.value)->value();
-    }
-    ADD_FAILURE() << name;
-    return 0;
-  }
+  [[nodiscard]] ps answered(const dma_request& r) const { return client.answered(r); }
+  [[nodiscard]] std::uint64_t stat(std::string_view name) const { return count_of(dma, name); }
   [[nodiscard]] std::vector<std::uint64_t> places() const {
     std::vector<std::uint64_t> out;
     for (const fake_pcie::burst& b : pcie.log) out.push_back(b.address);

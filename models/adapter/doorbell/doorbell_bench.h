@@ -14,6 +14,7 @@
 #include "tlm/checker/checker_set.h"
 #include "tlm/pcie.h"
 #include "tlm/testing/simulate.h"
+#include "tlm/testing/statistic_of.h"
 
 namespace hcasim::testing {
 
@@ -176,13 +177,7 @@ struct doorbell_bench {
     need(qpn);
     return cpu.access(true, std::uint64_t{HCA_BAR_UAR} + HCA_UAR_BF, wqe.data(), wqe.size(), at);
   }
-  double stat(const char* name) const {
-    for (const statistic& s : unit_under_test.stats().all()) {
-      if (s.name == name) return static_cast<double>(std::get<const counter*>(s.value)->value());
-    }
-    ADD_FAILURE() << name;
-    return 0;
-  }
+  double stat(std::string_view name) const { return value_of(unit_under_test, name); }
   doorbell_ring last;
 };
 

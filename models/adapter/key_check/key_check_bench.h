@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
 #include "models/adapter/key_check/key_check.h"
 #include "tlm/testing/simulate.h"
+#include "tlm/testing/statistic_of.h"
 
 namespace hcasim::testing {
 
@@ -133,23 +135,8 @@ struct key_check_bench {
     return r;
   }
   void release(key_request& r) { (r.remote ? remote : local).out.release(r); }
-  ps answered(const key_request& r) const {
-    for (const auto* from : {&local, &remote, &control}) {
-      for (const auto& a : from->answers) {
-        if (a.payload == &r) return a.at;
-      }
-    }
-    return never;
-  }
-  double count(const std::string& name) const {
-    for (const statistic& s : unit_under_test.stats().all()) {
-      if (s.name == name) {
-        if (const auto* c = std::get_if<const counter*>(&s.value)) return static_cast<double>((*c)->value());
-      }
-    }
-    ADD_FAILURE() << "no counter " << name;
-    return -1;
-  }
+  ps answered(const key_request& r) const { return std::min({local.answered(r), remote.answered(r), control.answered(r)}); }
+  double count(std::string_view name) const { return value_of(unit_under_test, name); }
 };
 
 }  // namespace hcasim::testing

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstring>
-#include <stdexcept>
 #include <unordered_map>
 
 #include <gtest/gtest.h>
@@ -10,6 +9,7 @@
 #include "models/adapter/page_walker/geometry.h"
 #include "models/adapter/page_walker/page_walker.h"
 #include "tlm/testing/simulate.h"
+#include "tlm/testing/statistic_of.h"
 
 namespace hcasim::testing {
 
@@ -96,20 +96,9 @@ struct page_walker_bench {
     client.send(r, at);
     return r;
   }
-  ps answered(const translate_request& r) const {
-    for (const auto& a : client.answers) {
-      if (a.payload == &r) return a.at;
-    }
-    return never;
-  }
+  ps answered(const translate_request& r) const { return client.answered(r); }
   std::size_t reads() const { return memory.requests.size(); }
-  const statistic& stat(const std::string& name) const {
-    for (const statistic& s : walker.stats().all()) {
-      if (s.name == name) return s;
-    }
-    throw std::invalid_argument(name);
-  }
-  std::uint64_t count(const std::string& name) const { return std::get<const counter*>(stat(name).value)->value(); }
+  std::uint64_t count(std::string_view name) const { return count_of(walker, name); }
 };
 
 }  // namespace hcasim::testing

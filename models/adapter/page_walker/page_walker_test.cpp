@@ -252,9 +252,9 @@ TEST(PageWalker, ThroughputIsWalkersOverLevelsTimesLatency) {
   EXPECT_EQ(b.reads(), 3 * n);
   for (std::uint64_t i = 0; i < n; ++i) ASSERT_EQ(b.requests[i].physical, i << 12);
   // Line i has a walker from round i / 3 on, so its requests wait i / 3 rounds.
-  const double waited = std::get<level*>(b.stat("queued").value)->mean(now()) * to_seconds(now());
+  const double waited = value_of(b.walker, "queued") * to_seconds(now());
   EXPECT_NEAR(waited / n, (n / 3.0) / 2 * 1500e-9, 0.02 * (n / 3.0) / 2 * 1500e-9);
-  EXPECT_NEAR(std::get<level*>(b.stat("walkers_busy").value)->mean(now()) * to_seconds(now()) / seconds, 3, 0.06);
+  EXPECT_NEAR(value_of(b.walker, "walkers_busy") * to_seconds(now()) / seconds, 3, 0.06);
 }
 
 TEST(PageWalker, AFlatListMayBeLongerThanANode) {

@@ -9,12 +9,14 @@
 #include "tlm/base/random.h"
 #include "tlm/checker/checker_set.h"
 #include "tlm/testing/simulate.h"
+#include "tlm/testing/statistic_of.h"
 
 namespace hcasim {
 namespace {
 
 using testing::run_for;
 using testing::run_until_idle;
+using testing::value_of;
 
 constexpr std::uint16_t own_lid = 5;
 constexpr std::uint16_t far_lid = 9;
@@ -163,12 +165,7 @@ struct bench {
   }
   bench(const bench&) = delete;
   bench& operator=(const bench&) = delete;
-  double counted(const std::string& name) const {
-    for (const statistic& s : dut.stats().all()) {
-      if (s.name == name) return static_cast<double>(std::get<const counter*>(s.value)->value());
-    }
-    throw std::out_of_range(name);
-  }
+  double counted(std::string_view name) const { return value_of(dut, name); }
 };
 
 std::vector<std::uint32_t> psns(const sink& s) {

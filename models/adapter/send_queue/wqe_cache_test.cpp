@@ -7,6 +7,7 @@
 
 #include "models/adapter/send_queue/send_queue.h"
 #include "tlm/testing/simulate.h"
+#include "tlm/testing/statistic_of.h"
 
 namespace hcasim {
 namespace {
@@ -85,13 +86,7 @@ struct wqe_bench {
     for (const auto& [w, at] : work.requests) out.push_back(w->index);
     return out;
   }
-  [[nodiscard]] std::uint64_t count(std::string_view name) const {
-    for (const statistic& s : queue.stats().all()) {
-      if (s.name == name) return std::get<const counter*>(s.value)->value();
-    }
-    ADD_FAILURE() << name;
-    return 0;
-  }
+  [[nodiscard]] std::uint64_t count(std::string_view name) const { return testing::count_of(queue, name); }
 };
 
 send_queue_config early() {

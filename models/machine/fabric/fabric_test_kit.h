@@ -7,6 +7,7 @@
 #include "tlm/base/ring.h"
 #include "tlm/packet.h"
 #include "tlm/testing/simulate.h"
+#include "tlm/testing/statistic_of.h"
 
 namespace hcasim::testing {
 
@@ -109,16 +110,5 @@ class device : public unit {
   packet_pool& packets_;
   std::deque<job> outgoing_;
 };
-
-inline double counted(const unit& u, const std::string& name) {
-  for (const statistic& s : u.stats().all()) {
-    if (s.name != name) continue;
-    if (const auto* c = std::get_if<const counter*>(&s.value)) return static_cast<double>((*c)->value());
-    if (const auto* h = std::get_if<histogram*>(&s.value)) return (*h)->mean();
-    if (const auto* l = std::get_if<level*>(&s.value)) return (*l)->mean(now());
-    return std::get<formula>(s.value)(now());
-  }
-  throw std::out_of_range(name);
-}
 
 }  // namespace hcasim::testing

@@ -13,12 +13,13 @@
 namespace hcasim {
 namespace {
 
-using testing::counted;
 using testing::device;
+using testing::histogram_of;
 using testing::make_packet;
 using testing::run_for;
 using testing::run_until_idle;
 using testing::send_overhead;
+using testing::value_of;
 
 // A star: device i (LID 1 + i) at end 0 of link i, the switch at end 1.
 struct star {
@@ -150,7 +151,7 @@ TEST(Switch, FullQueuePushesBackToTheSendersAndLosesNothing) {
   run_until_idle();
   run_for(1_us);
   EXPECT_EQ(t.devices[2].arrivals.size(), 600U);
-  EXPECT_GT(counted(t.hub, "held"), 0);
+  EXPECT_GT(value_of(t.hub, "held"), 0);
   EXPECT_EQ(t.packets.in_use(), 0U);
   EXPECT_EQ(t.links[0].free_blocks(0, 0), 256U);
   EXPECT_EQ(t.links[2].free_blocks(1, 0), 256U);
@@ -168,7 +169,7 @@ TEST(Switch, ASmallPacketDoesNotOvertakeALargeOneThatWaitsForRoom) {
     t.send(0, 1, psn++, 64, 0_ps);
   }
   run_until_idle();
-  EXPECT_GT(counted(t.hub, "held"), 0);
+  EXPECT_GT(value_of(t.hub, "held"), 0);
   const auto& got = t.devices[1].arrivals;
   ASSERT_EQ(got.size(), 40U);
   for (std::uint32_t i = 0; i < 40; ++i) ASSERT_EQ(got[i].psn, i);
@@ -256,8 +257,8 @@ TEST(SwitchQueue, FollowsLittleAndTheMD1Formula) {
   t.offer(load, 10000, payload);
   run_until_idle();
   ASSERT_EQ(t.devices[4].arrivals.size(), 40000U);
-  const double wait = counted(t.hub, "port4_wait");
-  const double queue = counted(t.hub, "port4_queue");
+  const double wait = histogram_of(t.hub, "port4_wait").mean();
+  const double queue = value_of(t.hub, "port4_queue");
   const double rate = 40000 / static_cast<double>(now().count());
   EXPECT_NEAR(queue, rate * wait, 0.02 * queue);
   const double service = static_cast<double>(serial(payload).count());

@@ -10,11 +10,11 @@
 namespace hcasim {
 namespace {
 
-using testing::counted;
 using testing::device;
 using testing::run_for;
 using testing::run_until_idle;
 using testing::send_overhead;
+using testing::value_of;
 
 constexpr std::uint16_t group_lid = 0xc001;
 
@@ -68,7 +68,7 @@ TEST(Multicast, EachMemberHasACopyWhenItsOutputWouldHaveIt) {
   EXPECT_EQ(t.devices[3].arrivals[0].at, 20_ns + 100_ns + 20_ns + on_wire(4096, 25)) << "on the slower link";
   EXPECT_TRUE(t.devices[1].arrivals[0].intact);
   EXPECT_TRUE(t.devices[3].arrivals[0].intact);
-  EXPECT_EQ(counted(t.hub, "replicated"), 2.0);
+  EXPECT_EQ(value_of(t.hub, "replicated"), 2.0);
   EXPECT_EQ(t.packets.in_use(), 0U);
 }
 

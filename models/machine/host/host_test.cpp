@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "tlm/testing/simulate.h"
+#include "tlm/testing/statistic_of.h"
 
 namespace hcasim {
 namespace {
@@ -393,14 +394,7 @@ TEST(host, debug_transport_and_stray_interrupts) {
   p.set_data_length(4);
   EXPECT_EQ(m.root.memory->transport_dbg(p), 4u);
   EXPECT_EQ(m.h.memory_bytes().get<std::uint32_t>(0x2'0000'0000'0008), 0xabcdu);
-  bool found = false;
-  for (const statistic& s : m.h.stats().all()) {
-    if (s.name == "stray_interrupts") {
-      found = true;
-      EXPECT_EQ(std::get<const counter*>(s.value)->value(), 1u);
-    }
-  }
-  EXPECT_TRUE(found);
+  EXPECT_EQ(testing::count_of(m.h, "stray_interrupts"), 1u);
 }
 
 TEST(host, threads_may_start_threads) {

@@ -12,6 +12,7 @@
 #include "models/machine/iommu/iommu.h"
 #include "tlm/testing/burst_source.h"
 #include "tlm/testing/simulate.h"
+#include "tlm/testing/statistic_of.h"
 
 namespace hcasim::testing {
 
@@ -187,13 +188,7 @@ struct iommu_bench {
     ++tail;
   }
   void ring() { set(IOMMU_REG_TAIL, tail); }
-  [[nodiscard]] double value(const std::string& name) const {
-    for (const statistic& s : dut.stats().all()) {
-      if (s.name != name) continue;
-      if (const auto* c = std::get_if<const counter*>(&s.value)) return static_cast<double>((*c)->value());
-    }
-    return -1;
-  }
+  [[nodiscard]] double value(std::string_view name) const { return value_of(dut, name); }
 };
 
 }  // namespace hcasim::testing

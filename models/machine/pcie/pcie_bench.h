@@ -14,6 +14,7 @@
 #include "models/machine/pcie/pcie.h"
 #include "tlm/access.h"
 #include "tlm/testing/simulate.h"
+#include "tlm/testing/statistic_of.h"
 
 namespace hcasim::testing {
 
@@ -190,15 +191,7 @@ struct bench {
       tree.map_bar(i, bar_base + i * bar_size, bar_size);
     }
   }
-  [[nodiscard]] double value(const std::string& name) const {
-    for (const statistic& s : tree.stats().all()) {
-      if (s.name != name) continue;
-      if (const auto* c = std::get_if<const counter*>(&s.value)) return static_cast<double>((*c)->value());
-      if (const auto* h = std::get_if<histogram*>(&s.value)) return static_cast<double>((*h)->count());
-      if (const auto* f = std::get_if<formula>(&s.value)) return (*f)(now());
-    }
-    return -1;
-  }
+  [[nodiscard]] double value(std::string_view name) const { return value_of(tree, name); }
 };
 
 // Makes faults of the bursts of device 0, by name.

@@ -8,11 +8,13 @@
 #include <map>
 
 #include "tlm/testing/simulate.h"
+#include "tlm/testing/statistic_of.h"
 
 namespace hcasim {
 namespace {
 
 using testing::run_until_idle;
+using testing::value_of;
 
 // Accesses the BAR as another device or a core does; notes when the answer is there.
 class requester : public unit {
@@ -132,14 +134,7 @@ struct bench {
     std::memcpy(d.data(), &c, sizeof c);
     return core.send(true, PEER_BAR_REGISTERS + PEER_REG_COPY, std::move(d), at);
   }
-  [[nodiscard]] double value(std::string_view name) const {
-    for (const statistic& s : gpu.stats().all()) {
-      if (s.name != name) continue;
-      if (const auto* c = std::get_if<const counter*>(&s.value)) return static_cast<double>((*c)->value());
-      if (const auto* h = std::get_if<histogram*>(&s.value)) return static_cast<double>((*h)->count());
-    }
-    return -1;
-  }
+  [[nodiscard]] double value(std::string_view name) const { return value_of(gpu, name); }
 };
 
 TEST(peer_device, a_write_lands_exactly_then_and_a_read_sees_it) {

@@ -67,7 +67,8 @@ std::string missing_value(const CLI::App& own, int argc, char** argv) {
     const CLI::Option* o = option_of(own, argv[i]);
     if (!o || o->get_items_expected_min() == 0) continue;
     if (option_of(own, argv[i + 1]))
-      return fmt::format("{} needs a value, and '{}' is an option; see 'hcasim {} --help'", argv[i], argv[i + 1], own.get_name());
+      return fmt::format("{} needs a value, and '{}' is an option; see 'hcasim {} --help'", argv[i], argv[i + 1],
+                         own.get_name());
     ++i;
   }
   return {};
