@@ -11,11 +11,11 @@
 namespace hcasim::gateway {
 namespace {
 
-using hcasim::testing::value_of;
 using hcasim::testing::device;
 using hcasim::testing::make_packet;
 using hcasim::testing::plain_link;
 using hcasim::testing::run_until_idle;
+using hcasim::testing::value_of;
 using testing::bytes;
 using testing::scripted_outside;
 
