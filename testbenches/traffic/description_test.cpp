@@ -186,6 +186,7 @@ TEST_F(traffic_description, objects_that_the_adapter_has_no_room_for_fail_the_ru
   EXPECT_EQ(o.status, 1) << o.text;
   EXPECT_NE(o.text.find("failed: the run was aborted: cannot make a QP: "), std::string::npos) << o.text;
   EXPECT_NE(o.text.find("driver.log_qps"), std::string::npos) << o.text;
+  EXPECT_EQ(o.text.find("ended by exit()"), std::string::npos) << o.text;
 }
 
 // A thread sleeps once for each event, and moderation makes the events fewer.

@@ -15,6 +15,7 @@ const char* cut_short = nullptr;
 locator place = nullptr;
 int speaks_to = STDERR_FILENO;
 bool ended = false;
+bool all_done = false;
 
 struct deadly {
   int number;
@@ -39,7 +40,7 @@ void say(const char* how, const char* hint) {
 }
 
 void on_exit_of_process(int status, void* /*context*/) {
-  if (ended || (!cut_short && sc_core::sc_get_status() != sc_core::SC_RUNNING)) return;
+  if (ended || all_done || (!cut_short && sc_core::sc_get_status() != sc_core::SC_RUNNING)) return;
   ended = true;
   std::fflush(nullptr);
   say("exit()", "");
@@ -77,6 +78,10 @@ void watch() {
     mine.sa_flags = SA_NODEFER;
     ::sigaction(s.number, &mine, nullptr);
   }
+}
+
+void done() {
+  all_done = true;
 }
 
 unfinished::unfinished(const char* what) : before_(cut_short) {

@@ -21,6 +21,7 @@
 #include "testbenches/program/places/places.h"
 #include "testbenches/program/processes/signals.h"
 #include "testbenches/program/results/report.h"
+#include "tlm/base/ending.h"
 #include "tlm/base/missing_part.h"
 
 namespace hcasim {
@@ -152,7 +153,9 @@ int with_output_written(int status) {
 int command_line(int argc, char** argv, platform_factory machine) {
   try {
     begin_program();
-    return with_output_written(run_words(argc, argv, machine));
+    const int status = with_output_written(run_words(argc, argv, machine));
+    ending::done();
+    return status;
   } catch (const std::bad_alloc&) {  // not even a message could be put together
     std::fprintf(stderr, "hcasim: %.*s\n", static_cast<int>(out_of_memory.size()), out_of_memory.data());
     return run_bad_input;
