@@ -290,6 +290,50 @@ TEST_F(traffic_description, messages_cost_no_memory) {
   EXPECT_LE(mebibytes(std::getenv("HCASIM_FULL") ? "1000000" : "80000"), 1.1 * few);
 }
 
+class steady_traffic : public traffic_description {
+ protected:
+  static void file(const std::string& flows, const std::string& measure = "40 ms") {
+    std::ofstream("t.yaml") << "testbench: traffic\ntraffic:\n  groups: {clients: 0-2, servers: 3}\n  flows:\n"
+                            << flows << "  warm_up: 40 us\n  measure: " << measure << "\n  until: steady\n";
+  }
+  static double figure(const char* name) { return result()["figures"][name]["value"]; }
+};
+
+// Arrivals at random, in an open loop at 60 % of the link: the rate is the description's, and the latency that of a long run.
+TEST_F(steady_traffic, a_run_ends_when_its_figures_are_known) {
+  file("    w: {from: clients, to: servers, pattern: incast, write: 1, size: 1 KiB, rate: 7e6}\n");
+  const outcome o = run("t.yaml --set traffic.precision=0.02");
+  ASSERT_EQ(o.status, 0) << o.text;
+  const json known = table_of(result(), "known to");
+  ASSERT_EQ(known.size(), 2U);
+  for (const json& row : known) {
+    EXPECT_LE(row[4].get<double>(), 2) << row;
+    EXPECT_LE(row[7].get<double>(), 0.2) << row;
+  }
+  EXPECT_NEAR(known[0][2].get<double>(), 7, 3 * 0.02 * 7);
+  EXPECT_LT(result()["simulated_ns"].get<double>(), 12e6) << "of 40 ms";
+  const double latency = known[1][2];
+  ASSERT_EQ(run("t.yaml --set traffic.until=time --set 'traffic.measure=20 ms'").status, 0);
+  const double long_run = table_of(result(), "latency")[0][3];
+  EXPECT_NEAR(latency, long_run, 3 * 0.02 * long_run);
+}
+
+TEST_F(steady_traffic, figures_that_are_not_known_in_time_fail_the_run) {
+  file("    w: {from: clients, to: servers, pattern: incast, write: 1, size: 1 KiB, rate: 5e6}\n", "100 us");
+  const outcome o = run("t.yaml --set traffic.precision=0.001");
+  EXPECT_EQ(o.status, 1);
+  EXPECT_NE(o.text.find("the figures are not steady within 0.1 % after 100 us: the "), std::string::npos) << o.text;
+  EXPECT_NE(o.text.find("raise measure, warm_up or precision"), std::string::npos) << o.text;
+}
+
+TEST_F(steady_traffic, two_runs_give_the_same_bytes) {
+  file(mixed);
+  ASSERT_EQ(run("t.yaml").status, 0);
+  const std::string once = file_content("out/result.json");
+  ASSERT_EQ(run("t.yaml").status, 0);
+  EXPECT_EQ(file_content("out/result.json"), once);
+}
+
 TEST_F(traffic_description, every_question_is_a_study) {
   for (const char* name : {"mrc_ways", "pcie_mix", "incast_keys", "moderation", "exchange"}) {
     const fs::path study = fs::path(places::source) / "testbenches/studies" / (std::string(name) + ".yaml");

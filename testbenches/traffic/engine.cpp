@@ -182,7 +182,7 @@ void engine::run_issuer(issuer& i, cpu& c, std::size_t host, const planned_flow&
   const ps stop = f.options.stop == never ? never : phase + f.options.stop;
   const ps begin = phase + f.options.start;
   if (begin >= end_) return;
-  (void)i.run({begin, std::min(end_, stop), std::min(end_, stop)});
+  (void)i.run({begin, stop, &end_});
   if (const ps took = c.time() - begin; took > 0_ps) {
     double& busy = busy_[host];
     busy = std::max(busy, 1 - to_seconds(i.waited()) / to_seconds(took));
@@ -217,7 +217,9 @@ void engine::set_times(ps begin) {
 void engine::measure(cpu& c) {
   sleep_until(c, begin_);
   parts_.begin(c);
-  if (end_ != never) {
+  if (plan_.until == run_until::steady) {
+    measure_until_steady(c);
+  } else if (end_ != never) {
     for (std::int64_t i = 1; i <= told_steps; ++i) {
       sleep_until(c, begin_ + plan_.measure * i / told_steps);
       step(fmt::format("{} % of the measured time", 100 * i / told_steps));
@@ -229,6 +231,21 @@ void engine::measure(cpu& c) {
     for (const flow_record& r : records_) end_ = std::max(end_, r.last_done());
   }
   parts_.end(c);
+}
+
+// Ends the measured time one step after all quantities are known well enough. No thread's own time is beyond that step.
+void engine::measure_until_steady(cpu& c) {
+  steadiness& s = steadiness_.emplace(plan_, records_);
+  for (ps t = begin_ + steadiness::step; t < end_; t += steadiness::step) {
+    sleep_until(c, t);
+    s.advance();
+    if (!s.looks()) continue;
+    step(fmt::format("the figures are known to {:.2g} %", 100 * steadiness::relative_error(s.worst())));
+    if (!s.reached()) continue;
+    end_ = t + steadiness::step;
+    for (flow_record& r : records_) r.measure(begin_, end_);
+  }
+  sleep_until(c, end_);
 }
 
 // Tells how far a run without an end of its own is.

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "testbenches/traffic/issuer.h"
 #include "testbenches/traffic/plan.h"
 #include "testbenches/traffic/receiver.h"
+#include "testbenches/traffic/steadiness.h"
 
 namespace hcasim::traffic {
 
@@ -49,6 +51,8 @@ class engine {
   [[nodiscard]] const std::vector<flow_record>& records() const { return records_; }
   [[nodiscard]] ps begin() const { return begin_; }  // of the measured time
   [[nodiscard]] ps end() const { return end_; }
+  // Returns how well the figures were known at the end; nullptr = the measured time has a fixed length.
+  [[nodiscard]] const steadiness* known() const { return steadiness_ ? &*steadiness_ : nullptr; }
   [[nodiscard]] const std::vector<ps>& phase_begins() const { return phase_begins_; }
   // Objects of the hosts' programs, while these run.
   [[nodiscard]] const std::map<std::size_t, std::vector<kit::region>>& regions_of(std::size_t flow) const {
@@ -111,6 +115,7 @@ class engine {
   [[nodiscard]] std::uint64_t messages_of(std::size_t flow, std::size_t host, std::uint32_t thread) const;
   void set_times(ps begin);
   void measure(cpu& c);
+  void measure_until_steady(cpu& c);
   void count_aloud(cpu& c);
   void step(const std::string& name) const {
     if (on_step_) on_step_(name);
@@ -123,6 +128,7 @@ class engine {
   kit::measured_parts parts_;
   std::function<void(const std::string&)> on_step_;
   std::vector<flow_record> records_;
+  std::optional<steadiness> steadiness_;
   std::vector<flow_state> flows_;
   meeting all_made_;        // the hosts' programs, before QPs are connected
   meeting meeting_;         // every thread, before the traffic begins

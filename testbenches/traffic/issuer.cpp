@@ -272,7 +272,7 @@ bool issuer::wait() {
   const ps asleep = c_.time();
   bool ok = true;
   const ps first = due_.empty() || !may_post() ? never : due_.top().at;
-  const ps next = first != never || (keyed_ && may_post()) ? std::min(first, t_.end) : never;
+  const ps next = first != never || (keyed_ && may_post()) ? std::min(first, t_.end()) : never;
   if (next == never) {
     ok = s_.queues->wait(c_, o_.wait == waiting::events ? never : patience);
     if (!ok) s_.record->fail(fmt::format("no completion came within {} ms", patience / 1_ms));
@@ -285,9 +285,9 @@ bool issuer::wait() {
 
 // Counts arrivals of the measured time that found no room until the end.
 void issuer::count_late_arrivals() {
-  if (!s_.flow->open() || t_.offered_until == never) return;
+  if (!s_.flow->open() || t_.end() == never) return;
   for (lane_state& l : lanes_) {
-    for (; left_ != 0 && l.more && due(l) < t_.offered_until; --left_) {
+    for (; left_ != 0 && l.more && due(l) < t_.end(); --left_) {
       s_.record->offered(due(l), l.next.size);
       l.more = l.source->next(l.next);
     }

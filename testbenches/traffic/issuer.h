@@ -59,9 +59,12 @@ struct issuer_settings {
 };
 
 struct issuer_times {
-  ps begin{0};               // of the flow
-  ps end = never;            // no post from then on
-  ps offered_until = never;  // arrivals are counted until then
+  ps begin{0};                         // of the flow
+  ps stop = never;                     // likewise
+  const ps* measured_until = nullptr;  // the end of the measured time, which may come nearer during the run
+
+  // Returns when the last post may be. Arrivals are counted until then.
+  [[nodiscard]] ps end() const { return std::min(stop, *measured_until); }
 };
 
 class issuer {
@@ -105,7 +108,7 @@ class issuer {
     bool operator>(const arrival& o) const { return at != o.at ? at > o.at : lane > o.lane; }
   };
 
-  [[nodiscard]] bool may_post() const { return left_ != 0 && c_.time() < t_.end; }
+  [[nodiscard]] bool may_post() const { return left_ != 0 && c_.time() < t_.end(); }
   [[nodiscard]] ps due(const lane_state& l) const { return s_.flow->open() ? t_.begin + l.next.at : never; }
   // Makes requests of the QP's next message from `requests_[at]` on; returns how many.
   std::size_t add_requests(lane_state& l, std::size_t at);

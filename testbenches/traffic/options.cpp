@@ -109,6 +109,10 @@ void traffic_options::knobs(knob_visitor& k) {
   k.leave();
   k.time("warm_up", warm_up, 0_ps, 10'000_ms, "time of traffic before the measured time");
   k.time("measure", measure, 1_ns, never, "measured time; never: until every flow has sent its messages");
+  k.choice("until", until, {"time", "steady"},
+           "the measured time lasts `measure`, or until each flow's rate and mean latency are known to `precision`: `measure` "
+           "at most");
+  k.ratio("precision", precision, 0.001, 0.5, "until: steady: half a confidence interval of 95 %, as a share of the mean");
   k.path("replay", replay, {}, "file of --record-traffic, posted again instead of groups and flows");
   k.choice("replay_times", times, {"dependencies", "original"},
            "a request follows the completions that its thread had polled before, or its recorded time as well");

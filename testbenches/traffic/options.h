@@ -74,6 +74,7 @@ enum class window_use : std::uint8_t { none, type_1, type_2 };
 enum class queue_use : std::uint8_t { shared, own };
 enum class port_use : std::uint8_t { first, second, both };
 enum class replay_times : std::uint8_t { dependencies, original };
+enum class run_until : std::uint8_t { time, steady };
 enum class own_time : std::uint8_t { kept, dropped };
 
 struct flow_options {
@@ -145,6 +146,8 @@ struct traffic_options {
   std::vector<flow> flows;
   ps warm_up{20_us};
   ps measure{200_us};
+  run_until until = run_until::time;
+  double precision = 0.01;
   std::string replay;  // a recorded traffic instead of groups and flows
   replay_times times = replay_times::dependencies;
   own_time own = own_time::kept;

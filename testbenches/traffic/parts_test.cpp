@@ -356,7 +356,27 @@ INSTANTIATE_TEST_SUITE_P(
         spoiled{"flows.reads.stop", "not before the end of the measured time; lower it, or remove it",
                 [](auto& o) { first(o).stop = o.warm_up + o.measure; }},
         spoiled{"flows.reads.messages", "measure: never ends with the messages of every flow; write messages: N",
-                [](auto& o) { o.measure = never; }}));
+                [](auto& o) { o.measure = never; }},
+        spoiled{"measure", "until: steady needs a longest time; write for example measure: 10 ms",
+                [](auto& o) {
+                  o.until = run_until::steady;
+                  o.measure = never;
+                  for (auto& f : o.flows) f.options.messages = 10;
+                }},
+        spoiled{"flows.reads.messages", "until: steady needs flows of constant load; leave it out",
+                [](auto& o) {
+                  o.until = run_until::steady;
+                  first(o).messages = 10;
+                }},
+        spoiled{"flows.reads.stop", "until: steady needs flows of constant load; leave it out",
+                [](auto& o) {
+                  o.until = run_until::steady;
+                  first(o).stop = 30_us;
+                }},
+        spoiled{"flows.reads.start", "until: steady needs flows of constant load; lower it below warm_up", [](auto& o) {
+                  o.until = run_until::steady;
+                  first(o).start = o.warm_up + 1_us;
+                }}));
 
 INSTANTIATE_TEST_SUITE_P(
     objects, plan_errors,

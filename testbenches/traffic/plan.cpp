@@ -318,6 +318,19 @@ void check_hosts(plan& p) {
   }
 }
 
+// The rates of flows that begin or end on the way never become steady.
+void check_steady(const plan& p, const planned_flow& f) {
+  const flow_options& o = f.options;
+  const auto refuse = [&](const char* knob, const char* mend) {
+    throw knob_error(fmt::format("flows.{}.{}", f.name, knob),
+                     fmt::format("until: steady needs flows of constant load; {}", mend));
+  };
+  if (o.messages != 0) refuse("messages", "leave it out");
+  if (o.stop != never) refuse("stop", "leave it out");
+  if (o.phase != 1) refuse("phase", "leave it out");
+  if (o.start > p.warm_up) refuse("start", "lower it below warm_up");
+}
+
 // A flow has an end, begins within the measured time, and every phase has a flow.
 void check_ends(const plan& p, const planned_flow& f) {
   const flow_options& o = f.options;
@@ -404,6 +417,8 @@ plan make_plan(const traffic_options& o, const machine_limits& limits, std::uint
   out.groups = read_groups(o);
   out.warm_up = o.warm_up;
   out.measure = o.measure;
+  out.until = o.until;
+  out.precision = o.precision;
   if (o.groups.empty()) throw knob_error("groups", "there is none; write for example groups: {clients: 0-7, servers: 8}");
   if (o.flows.empty())
     throw knob_error("flows", "there is none; write for example flows: {writes: {from: clients, to: servers, write: 1}}");
@@ -413,6 +428,9 @@ plan make_plan(const traffic_options& o, const machine_limits& limits, std::uint
   check_memories(out, limits);
   for (std::size_t h = 0; h < out.hosts; ++h) out.gpus.push_back(h < limits.hosts.size() ? limits.hosts[h].gpu : std::nullopt);
   for (const planned_flow& f : out.flows) check_ends(out, f);
+  if (out.until != run_until::steady) return out;
+  if (out.measure == never) throw knob_error("measure", "until: steady needs a longest time; write for example measure: 10 ms");
+  for (const planned_flow& f : out.flows) check_steady(out, f);
   return out;
 }
 

@@ -89,6 +89,8 @@ struct plan {
   std::vector<std::optional<std::size_t>> gpus;  // by host: number of the peer device
   ps warm_up{0};
   ps measure{0};
+  run_until until = run_until::time;
+  double precision = 0;
   ps grid{1};             // the traffic begins at a multiple of it
   bool reversed = false;  // each host makes the QPs of a pair from the last to the first
 

@@ -174,6 +174,16 @@ void report_phases(const measured_traffic& m, result& to) {
 }
 
 // Sums over all flows.
+void report_steadiness(const steadiness& s, result& to) {
+  table& t = to.table("known to",
+                      {{"flow"}, {"quantity"}, {"mean"}, {"unit"}, {"+-", "%"}, {"batches"}, {"of", "us"}, {"correlation"}});
+  for (const steadiness::quantity& q : s.all()) {
+    t.row({q.flow, q.what, q.means.mean() * q.scale, q.unit, 100 * steadiness::relative_error(q),
+           static_cast<double>(q.means.batches()), static_cast<double>(q.means.steps_of_a_batch()) * to_us(steadiness::step),
+           q.means.correlation()});
+  }
+}
+
 struct whole {
   double bytes = 0;
   double messages = 0;
@@ -240,6 +250,7 @@ void report(const measured_traffic& m, result& to) {
   report_latencies(m, to);
   report_hosts(m, to);
   report_phases(m, to);
+  if (m.known) report_steadiness(*m.known, to);
   to.operations(static_cast<std::uint64_t>(w.messages));
 }
 

@@ -6,6 +6,7 @@
 #include "testbenches/program/results/result.h"
 #include "testbenches/traffic/flow_record.h"
 #include "testbenches/traffic/plan.h"
+#include "testbenches/traffic/steadiness.h"
 
 namespace hcasim::traffic {
 
@@ -15,6 +16,7 @@ struct measured_traffic {
   ps begin;
   ps end;
   const std::vector<ps>& phase_begins;  // of the first phase too
+  const steadiness* known = nullptr;    // with until: steady
 };
 
 void report(const measured_traffic& m, result& to);

@@ -106,8 +106,10 @@ class traffic_testbench final : public testbench, public named_members {
       context.fail(fmt::format("flow {}: the measured time ended before phase {} began; raise measure, or write measure: never",
                                f.name, f.options.phase));
     }
+    check_steady(context, engine);
     context.check(engine.finished(), "not every host came to the end of its traffic");
-    const traffic::measured_traffic m{plan_, engine.records(), engine.begin(), engine.end(), engine.phase_begins()};
+    const traffic::measured_traffic m{plan_,        engine.records(),      engine.begin(),
+                                      engine.end(), engine.phase_begins(), engine.known()};
     traffic::report(m, context.result());
     std::ofstream rates(context.folder() / "rates.csv");
     traffic::write_rates(m, rates);
@@ -118,11 +120,24 @@ class traffic_testbench final : public testbench, public named_members {
   }
 
  private:
+  // The run says so when its figures are not known as well as its description asks.
+  void check_steady(run_context& context, const traffic::engine& e) const {
+    if (!e.known() || e.end() < e.begin() + plan_.measure || e.known()->reached()) return;
+    const traffic::steadiness::quantity& q = e.known()->worst();
+    context.fail(
+        fmt::format("the figures are not steady within {:.3g} % after {:.4g} us: the {} of flow {} is known to {:.2g} %, and "
+                    "its batches of {} us have a correlation of {:.2f} (at most {}); raise measure, warm_up or precision",
+                    100 * plan_.precision, to_us(plan_.measure), q.what, q.flow, 100 * traffic::steadiness::relative_error(q),
+                    q.means.steps_of_a_batch(), q.means.correlation(), kit::batch_means::most_correlation));
+  }
+
   void check_replay_knobs() const {
     const traffic::traffic_options d;
-    const bool of_flows = flows_named_ || o_.warm_up != d.warm_up || o_.measure != d.measure;
+    const bool of_flows = flows_named_ || o_.warm_up != d.warm_up || o_.measure != d.measure || o_.until != d.until;
     if (!o_.replay.empty() && of_flows)
-      throw knob_error("replay", "groups, flows, warm_up and measure say nothing of a recorded traffic; leave them out");
+      throw knob_error("replay", "groups, flows, warm_up, measure and until say nothing of a recorded traffic; leave them out");
+    if (o_.until != traffic::run_until::steady && o_.precision != d.precision)
+      throw knob_error("precision", "has no effect without until: steady; leave it out");
     if (o_.replay.empty() && (o_.times != d.times || o_.own != d.own))
       throw knob_error(o_.times != d.times ? "replay_times" : "replay_own_time", "has no effect without replay; leave it out");
     if (o_.times == traffic::replay_times::original && o_.own != d.own)

@@ -9,8 +9,7 @@ namespace hcasim::ending {
 // Watches exit() and the signals that end a process, from the first call on. A signal with a handler keeps the handler.
 void watch();
 
-// All work is done. From here on exit() is the regular end, also where an exception has left the kernel in the middle of its
-// run.
+// Makes exit() the regular end from here on, also where an exception has left the kernel in the middle of its run.
 void done();
 
 // Work that exit() must not cut short. The kernel's run is such work by itself.
