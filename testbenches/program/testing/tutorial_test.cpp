@@ -1,5 +1,4 @@
-// docs/tutorial.md is followed by copying: its files are written, its console blocks run, and what the page shows must be
-// printed.
+// Pages are followed by copying: their files are written, their console blocks run, and what a page shows must be printed.
 #include <fstream>
 #include <sstream>
 
@@ -52,14 +51,20 @@ void expect_lines(const std::string& printed, const block& shown) {
   }
 }
 
-class tutorial : public test_in_own_folder {};
+struct followed_page {
+  const char* page;
+  int commands;  // blocks of them
+  int outputs;
+};
 
-TEST_F(tutorial, is_followed_by_copying) {
+class copied_page : public test_in_own_folder, public ::testing::WithParamInterface<followed_page> {};
+
+TEST_P(copied_page, is_followed_by_copying) {
   const std::string path = fmt::format("PATH={}:$PATH", fs::path(places::program).parent_path().string());
   std::string printed;
   int commands = 0;
   int outputs = 0;
-  for (const block& b : blocks_of(file_content(fs::path(places::source) / "docs/tutorial.md"))) {
+  for (const block& b : blocks_of(file_content(fs::path(places::source) / "docs" / GetParam().page))) {
     if (b.language == "console") {
       std::ofstream("commands") << "set -e\nexport " << path << "\n" << joined(b);
       const outcome o = run_program("bash", "commands");
@@ -73,9 +78,15 @@ TEST_F(tutorial, is_followed_by_copying) {
       std::ofstream(b.lines.at(0).substr(b.lines[0].find(' ') + 1)) << joined(b);
     }
   }
-  EXPECT_EQ(commands, 8);
-  EXPECT_EQ(outputs, 7);
+  EXPECT_EQ(commands, GetParam().commands);
+  EXPECT_EQ(outputs, GetParam().outputs);
 }
+
+INSTANTIATE_TEST_SUITE_P(docs, copied_page,
+                         ::testing::Values(followed_page{"tutorial.md", 8, 7}, followed_page{"results.md", 9, 9}),
+                         [](const auto& i) { return fs::path(i.param.page).stem().string(); });
+
+class tutorial : public test_in_own_folder {};
 
 // Chapters 5 and 6: projects that are written, built and run. The line for an editor is left out.
 TEST_F(tutorial, has_projects_that_are_built_by_copying) {
