@@ -139,10 +139,12 @@ int run_words(int argc, char** argv, platform_factory machine) {
   return run_passed;
 }
 
-// Returns the status, or 2 when some of the output could not be written: it may be a command's whole result.
+// Returns the status, or 2 when some of the output could not be written: it may be a command's whole result. A reader that has
+// seen enough (`| head`) gets no message.
 int with_output_written(int status) {
   if (std::cout.flush() && std::ferror(stdout) == 0) return status;
   const bool again = ::write(STDOUT_FILENO, "\n", 1) == 1;
+  if (!again && errno == EPIPE) return run_bad_input;
   std::cerr << fmt::format("hcasim: not all of standard output could be written: {}\n",
                            again ? "make room where it goes" : cause(errno, "send it to where it is read"));
   return run_bad_input;
