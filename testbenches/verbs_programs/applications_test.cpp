@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "testbenches/verbs_programs/testing/run_programs.h"
+#include "tlm/base/send_signal.h"
 
 namespace hcasim::applications {
 namespace {
@@ -165,7 +166,7 @@ TEST_P(on_a_busy_machine, results_do_not_change) {
     EXPECT_EQ(figure(folder / std::to_string(i), "unknown_waits"), 0);
   }
   for (const pid_t p : busy) {
-    ::kill(p, SIGKILL);
+    signal_process(p, SIGKILL);
     ::waitpid(p, nullptr, 0);
   }
   for (int i = 1; i < runs; ++i) {

@@ -8,6 +8,7 @@
 
 #include "testbenches/verbs_programs/channel/channel.h"
 #include "testbenches/verbs_programs/testing/run_programs.h"
+#include "tlm/base/send_signal.h"
 
 namespace hcasim::applications {
 namespace {
@@ -180,7 +181,7 @@ TEST_F(misuse, a_run_that_is_interrupted_keeps_what_it_has) {
   const auto says_so = [&] { return file_content(folder_ / "said").find("makes no call: it computes") != std::string::npos; };
   for (int i = 0; i < turns && !(fs::exists(note) && says_so()); ++i) ::usleep(turn);
   ASSERT_TRUE(says_so());
-  ::kill(simulator, SIGINT);
+  signal_process(simulator, SIGINT);
   int status = 0;
   ::waitpid(simulator, &status, 0);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 130) << status;
@@ -272,7 +273,7 @@ TEST_F(misuse, nothing_of_a_run_outlives_the_simulator) {
   const auto begun = [&] { return !file_content(note).empty() && fs::exists(note + ".new"); };
   for (int i = 0; i < turns && !begun(); ++i) ::usleep(turn);
   ASSERT_TRUE(begun());
-  ::kill(simulator, SIGKILL);
+  signal_process(simulator, SIGKILL);
   ::waitpid(simulator, nullptr, 0);
   const pid_t left = std::stoi(file_content(note));
   const auto gone = [&] {

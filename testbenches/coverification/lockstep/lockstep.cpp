@@ -22,6 +22,7 @@
 #include "testbenches/coverification/lockstep/stream_cover.h"
 #include "tlm/base/ending.h"
 #include "tlm/base/missing_part.h"
+#include "tlm/base/send_signal.h"
 #include "tlm/rtl/fst_stream.h"
 
 namespace hcasim::lockstep {
@@ -344,7 +345,7 @@ report run_isolated(const std::string& unit, const item_stream& stream, const op
   std::string text;
   const bool whole = p.read_all(ends[0], text);
   close(ends[0]);
-  if (!whole) kill(child, SIGKILL);
+  if (!whole) signal_process(child, SIGKILL);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }

@@ -11,6 +11,7 @@
 
 #include "rtl/key_check_faulty.h"
 #include "testbenches/coverification/lockstep/program.h"
+#include "tlm/base/send_signal.h"
 
 namespace hcasim::lockstep {
 namespace {
@@ -60,7 +61,7 @@ TEST(search, ends_with_the_shortest_so_far_at_a_signal) {
     const pid_t other = ::fork();
     if (other == 0) {
       ::usleep(400'000);
-      ::kill(::getppid(), number);
+      signal_process(::getppid(), number);
       ::_exit(0);
     }
     const auto begin = host_clock::now();
@@ -113,7 +114,7 @@ TEST(search, a_run_ends_with_the_process_that_waits_for_it) {
   ::close(ends[1]);
   char c = 0;
   ASSERT_EQ(::read(ends[0], &c, 1), 1);
-  ::kill(waits, SIGKILL);
+  signal_process(waits, SIGKILL);
   ::waitpid(waits, nullptr, 0);
   const auto begin = host_clock::now();
   EXPECT_EQ(::read(ends[0], &c, 1), 0);

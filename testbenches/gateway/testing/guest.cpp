@@ -15,6 +15,8 @@
 
 #include <fmt/format.h>
 
+#include "tlm/base/send_signal.h"
+
 namespace hcasim::gateway::testing {
 namespace {
 
@@ -81,7 +83,7 @@ guest::guest(const std::string& folder, const guest_network& n) : network_(n) {
 
 guest::~guest() {
   if (process_ > 0) {
-    ::kill(process_, SIGKILL);
+    signal_process(process_, SIGKILL);
     ::waitpid(process_, nullptr, 0);
   }
   ::close(to_);

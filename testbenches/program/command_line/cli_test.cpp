@@ -13,6 +13,7 @@
 #include "testbenches/program/selftest/read_waves.h"
 #include "testbenches/program/selftest/selftest_program.h"
 #include "testbenches/program/testing/run_program.h"
+#include "tlm/base/send_signal.h"
 
 namespace hcasim {
 namespace {
@@ -226,7 +227,7 @@ TEST_F(cli, without_a_folder_results_are_numbered) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_EQ(hcasim("run count_ticks --no-trace").status, 0) << "while another run has the number";
   EXPECT_TRUE(fs::exists("hcasim-out/count_ticks-004/result.json"));
-  ::kill(other, SIGKILL);
+  signal_process(other, SIGKILL);
   ::waitpid(other, nullptr, 0);
   EXPECT_EQ(hcasim("run count_ticks --no-trace").status, 0);
   EXPECT_TRUE(fs::exists("hcasim-out/count_ticks-005/result.json"));
@@ -291,7 +292,7 @@ TEST_F(cli, unreadable_input_and_unwritable_output) {
 
 TEST_F(cli, an_interrupt_leaves_nothing_behind) {
   const pid_t child = hanging_run();
-  ::kill(child, SIGINT);
+  signal_process(child, SIGINT);
   int status = 0;
   ::waitpid(child, &status, 0);
   EXPECT_EQ(WEXITSTATUS(status), 130);
@@ -306,7 +307,7 @@ TEST_F(cli, two_runs_do_not_share_a_folder) {
   refused("run count_ticks -o out --force", taken);
   EXPECT_EQ(hcasim("run count_ticks -o other").status, 0);
   ASSERT_EQ(files().size(), 2U) << "what the first has made so far is still there";
-  ::kill(child, SIGKILL);
+  signal_process(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   EXPECT_EQ(hcasim("run count_ticks -o out").status, 0);
   EXPECT_EQ(files(), (std::vector<std::string>{"other", "out"})) << "what the killed one left is gone";

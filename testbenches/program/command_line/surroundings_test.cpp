@@ -5,12 +5,15 @@
 
 #include <csignal>
 #include <map>
+#include <regex>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "testbenches/program/selftest/selftest_program.h"
+#include "tlm/base/send_signal.h"
 
 namespace hcasim {
 namespace {
@@ -60,7 +63,7 @@ TEST_F(surroundings, every_signal_that_ends_a_run_leaves_nothing_and_is_named) {
     for (int i = 0; i < 6000 && content("printed.txt") != "hangs\n"; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     fs::remove("printed.txt");
-    ::kill(child, signal);
+    signal_process(child, signal);
     int status = 0;
     ::waitpid(child, &status, 0);
     EXPECT_EQ(WEXITSTATUS(status), 128 + signal);
@@ -110,6 +113,31 @@ TEST_F(surroundings, a_limit_of_file_sizes_is_named) {
     EXPECT_NE(o.text.find(": File too large; raise the limit of file sizes (ulimit -f)\n"), std::string::npos) << o.text;
     EXPECT_TRUE(files().empty()) << more;
   }
+}
+
+// A process that could not be started has the number -1, and a signal to -1 ends every process of the machine.
+TEST(signals, go_to_processes_that_were_started) {
+  EXPECT_FALSE(signal_process(-1, 0));
+  EXPECT_FALSE(signal_process(0, 0));
+  EXPECT_FALSE(signal_process(1, 0));
+  EXPECT_FALSE(signal_group(-1, 0));
+  EXPECT_FALSE(signal_group(1, 0));
+  EXPECT_TRUE(signal_process(::getpid(), 0));
+  std::vector<std::string> others;
+  for (const char* folder : {"models", "testbenches", "tlm"}) {
+    for (const auto& e : fs::recursive_directory_iterator(fs::path(places::source) / folder)) {
+      const std::string file = e.path().string();
+      const bool code = file.ends_with(".cpp") || file.ends_with(".h");
+      // Programs under test are alone with their preload library, which stands for the C library's kill().
+      const bool of_programs =
+          file.find("verbs_programs/testing/") != std::string::npos || file.find("/preload/") != std::string::npos;
+      if (!code || of_programs || file.ends_with("tlm/base/send_signal.h")) continue;
+      static const std::regex call(std::string("[^_a-z]ki") + "ll(pg)?\\([^)]");  // this line is none
+      const std::string text = file_content(e.path());
+      if (std::regex_search(text, call)) others.push_back(file);
+    }
+  }
+  EXPECT_EQ(others, (std::vector<std::string>{}));
 }
 
 TEST_F(surroundings, output_that_cannot_be_written_is_an_error) {

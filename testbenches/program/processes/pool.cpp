@@ -19,6 +19,7 @@
 #include "testbenches/program/description/errors.h"
 #include "testbenches/program/processes/short_slices.h"
 #include "testbenches/program/processes/signals.h"
+#include "tlm/base/send_signal.h"
 
 namespace hcasim {
 namespace {
@@ -132,7 +133,7 @@ void process_pool::wait_for_news() {
     child& c = children_[i];
     if (options_.time_limit && !c.timed_out && clock::now() - c.begin > *options_.time_limit) {
       c.timed_out = true;
-      ::kill(c.pid, SIGKILL);
+      signal_process(c.pid, SIGKILL);
     }
     if (fds[i].revents != 0) finish(i);
   }
@@ -158,7 +159,7 @@ void process_pool::finish(std::size_t index) {
 }
 
 void process_pool::end_all() noexcept {
-  for (const child& c : children_) ::kill(c.pid, SIGKILL);
+  for (const child& c : children_) signal_process(c.pid, SIGKILL);
   for (const child& c : children_) {
     ::waitpid(c.pid, nullptr, 0);
     ::close(c.ended);

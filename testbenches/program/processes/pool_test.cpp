@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "testbenches/program/description/errors.h"
+#include "tlm/base/send_signal.h"
 
 namespace hcasim {
 namespace {
@@ -123,7 +124,7 @@ TEST(process_pool, the_end_of_the_process_that_forks_is_said) {
   pool_run r(1, 3, [](std::uint64_t) { return "done"; });
   r.pool.done = [&](const piece_outcome&) {
     for (const int pid : child_processes()) {
-      ::kill(pid, SIGKILL);
+      signal_process(pid, SIGKILL);
       siginfo_t ended{};
       ::waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT);
     }

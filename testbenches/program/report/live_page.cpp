@@ -22,6 +22,7 @@
 #include "testbenches/program/report/page.h"
 #include "testbenches/program/report/svg.h"
 #include "testbenches/program/study/results.h"
+#include "tlm/base/send_signal.h"
 
 namespace hcasim {
 namespace {
@@ -174,7 +175,7 @@ live_page::live_page(std::filesystem::path folder) : socket_(::socket(AF_INET, S
 
 live_page::~live_page() {
   ::close(socket_);
-  ::kill(server_, SIGTERM);
+  signal_process(server_, SIGTERM);
   ::waitpid(server_, nullptr, 0);
 }
 

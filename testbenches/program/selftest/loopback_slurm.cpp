@@ -20,6 +20,7 @@
 #include <fmt/format.h>
 
 #include "testbenches/program/testing/run_program.h"
+#include "tlm/base/send_signal.h"
 
 namespace hcasim::selftest {
 namespace {
@@ -133,10 +134,10 @@ void loopback_slurm::end() noexcept {
                   "test -z \"$(squeue -h 2>/dev/null)\" && break; sleep 0.2; done"));
   std::reverse(daemons_.begin(), daemons_.end());
   for (const pid_t daemon : daemons_) {
-    ::kill(daemon, SIGTERM);
+    signal_process(daemon, SIGTERM);
     for (int i = 0; i < 100 && ::waitpid(daemon, nullptr, WNOHANG) == 0; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      if (i == 98) ::kill(daemon, SIGKILL);
+      if (i == 98) signal_process(daemon, SIGKILL);
     }
   }
   daemons_.clear();

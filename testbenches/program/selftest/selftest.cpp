@@ -12,6 +12,7 @@
 #include "testbenches/program/execution/testbench.h"
 #include "testbenches/program/selftest/sample_machine.h"
 #include "tlm/base/random.h"
+#include "tlm/base/send_signal.h"
 #include "tlm/base/unit.h"
 
 namespace hcasim::selftest {
@@ -110,7 +111,7 @@ class count_ticks : public testbench {
     if (break_off_) throw std::runtime_error("it broke");
     if (crash_) {
       std::fputs("about to crash\n", stderr);
-      ::kill(::getpid(), SIGSEGV);
+      signal_process(::getpid(), SIGSEGV);
     }
     if (hang_) {
       std::puts("hangs");

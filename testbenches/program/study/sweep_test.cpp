@@ -15,6 +15,7 @@
 #include "testbenches/program/places/places.h"
 #include "testbenches/program/study/results.h"
 #include "testbenches/program/testing/sweep_study.h"
+#include "tlm/base/send_signal.h"
 
 namespace hcasim {
 namespace {
@@ -185,7 +186,7 @@ TEST_F(sweep, a_kill_loses_nothing_that_was_finished) {
   file("s.yaml", study(slow_axes(), "  latency: {figure: latency}\n", "{ticks: 150000}"));
   ASSERT_EQ(hcasim("sweep s.yaml -o whole").status, 0);
   const pid_t child = begin_sweep("out", 3);
-  ::kill(child, SIGKILL);
+  signal_process(child, SIGKILL);
   int status = 0;
   ::waitpid(child, &status, 0);
   ASSERT_TRUE(WIFSIGNALED(status)) << "it was still at work";
@@ -204,7 +205,7 @@ TEST_F(sweep, a_kill_loses_nothing_that_was_finished) {
 TEST_F(sweep, an_interrupt_ends_in_order) {
   file("s.yaml", study("  ticks: {knob: parameters.ticks, values: [150000, 150001]}\n" + slow_axes()));
   const pid_t child = begin_sweep("out", 2, "ticks=150000");
-  ::kill(child, SIGINT);
+  signal_process(child, SIGINT);
   int status = 0;
   ::waitpid(child, &status, 0);
   EXPECT_EQ(WEXITSTATUS(status), 130);
@@ -515,7 +516,7 @@ TEST_F(sweep, only_one_sweep_at_a_time) {
   file("s.yaml", study(slow_axes(), "  latency: {figure: latency}\n", "{ticks: 150000}"));
   const pid_t child = begin_sweep("out", 1);
   refused("s.yaml -o out --resume", "another sweep is running in 'out'; wait for it or choose another folder with -o");
-  ::kill(child, SIGTERM);
+  signal_process(child, SIGTERM);
   int status = 0;
   ::waitpid(child, &status, 0);
   EXPECT_EQ(WEXITSTATUS(status), 143);

@@ -4,9 +4,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <regex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -17,6 +19,7 @@
 #include "testbenches/program/places/places.h"
 #include "testbenches/program/testing/own_folder.h"
 #include "testbenches/program/testing/run_program.h"
+#include "tlm/base/send_signal.h"
 
 namespace hcasim {
 namespace {
@@ -36,7 +39,8 @@ class long_run : public test_in_own_folder {
       ASSERT_EQ(::pipe(pipe_ends), 0);
     }
     child_ = terminal ? ::forkpty(&output_, nullptr, nullptr, nullptr) : ::fork();
-    ASSERT_GE(child_, 0);
+    if (child_ < 0)
+      throw std::system_error(errno, std::generic_category(), terminal ? "no pseudo-terminal (/dev/pts)" : "fork");
     if (child_ == 0) {
       for (const int s : {SIGINT, SIGQUIT}) std::signal(s, SIG_DFL);
       if (!terminal) {
@@ -65,7 +69,7 @@ class long_run : public test_in_own_folder {
   };
   ending stop(int signal) {
     const clock::time_point begin = clock::now();
-    ::kill(child_, signal);
+    signal_process(child_, signal);
     ending e;
     char buffer[4096];
     for (ssize_t n = 0; (n = ::read(output_, buffer, sizeof buffer)) > 0;) e.text.append(buffer, static_cast<std::size_t>(n));

@@ -12,6 +12,7 @@
 #include "testbenches/program/study/results.h"
 #include "testbenches/program/testing/own_folder.h"
 #include "testbenches/program/testing/run_program.h"
+#include "tlm/base/send_signal.h"
 
 namespace hcasim {
 namespace {
@@ -141,7 +142,7 @@ TEST_F(slurm, the_sweep_may_be_killed_and_the_job_goes_on) {
                                        "12"};
   const pid_t child = begin(sweep);
   ASSERT_TRUE(comes_true([] { return rows_in("there") >= 1; }));
-  ::kill(child, SIGKILL);
+  signal_process(child, SIGKILL);
   EXPECT_EQ(end(child), 128 + SIGKILL);
   const std::size_t before = rows_in("there");
   EXPECT_LT(before, 12U);
@@ -149,7 +150,7 @@ TEST_F(slurm, the_sweep_may_be_killed_and_the_job_goes_on) {
   resume.emplace_back("--resume");
   const pid_t resumed = begin(resume);
   ASSERT_TRUE(comes_true([&] { return rows_in("there") > before; }));
-  ::kill(resumed, SIGINT);
+  signal_process(resumed, SIGINT);
   EXPECT_EQ(end(resumed), 130);
   EXPECT_NE(file_content("said").find("going on with job 1 of Slurm"), std::string::npos) << file_content("said");
   EXPECT_NE(file_content("said").find("interrupted; 'hcasim sweep s.yaml -o there --resume' goes on"), std::string::npos);

@@ -8,6 +8,8 @@
 
 #include <cerrno>
 
+#include "tlm/base/send_signal.h"
+
 namespace hcasim::applications {
 namespace {
 
@@ -20,7 +22,7 @@ namespace {
   char nothing = 0;
   while (::read(kept, &nothing, 1) < 0 && errno == EINTR) {
   }
-  ::kill(-group, SIGKILL);
+  signal_group(group, SIGKILL);
   ::_exit(0);
 }
 

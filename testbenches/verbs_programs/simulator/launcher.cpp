@@ -1,5 +1,6 @@
 #include "testbenches/verbs_programs/simulator/launcher.h"
 #include "tlm/base/missing_part.h"
+#include "tlm/base/send_signal.h"
 
 #include <fcntl.h>
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): sigprocmask and the others are POSIX
@@ -146,7 +147,7 @@ launched start(const launch& what) {
   out.ended = descriptor(static_cast<int>(::syscall(SYS_pidfd_open, out.process, 0)));
   if (!out.ended) {
     error = errno;
-    ::kill(out.process, SIGKILL);
+    signal_process(out.process, SIGKILL);
     ::waitpid(out.process, nullptr, 0);
     throw std::system_error(error, std::generic_category(), "pidfd_open");
   }

@@ -19,6 +19,7 @@
 #include "testbenches/verbs_programs/simulator/horizon.h"
 #include "testbenches/verbs_programs/simulator/programs.h"
 #include "testbenches/verbs_programs/simulator/system_calls.h"
+#include "tlm/base/send_signal.h"
 
 namespace hcasim::applications {
 namespace {
@@ -136,7 +137,7 @@ void programs::greet(descriptor connection) {
   if (h.version != channel::version) {
     fail(fmt::format("program{}: its library speaks version {} of the channel, this program version {}; build both together",
                      f.number, h.version, channel::version));
-    ::kill(peer.pid, SIGKILL);
+    signal_process(peer.pid, SIGKILL);
     return;
   }
   channel::page* page = map_page(with[0]);
@@ -394,7 +395,7 @@ bool programs::look_at(cpu& c, thread& t, look& l) {
   if ((state == 'T' || state == 't') && wall_clock::now() - l.begin > patience) {
     fail(fmt::format("program{} ({}) was stopped by a signal and did not go on for {} s; it was ended", p.of.number,
                      p.of.what.words[0], patience.count()));
-    ::kill(-p.of.main, SIGKILL);
+    signal_group(p.of.main, SIGKILL);
     return true;
   }
   const std::uint64_t ran = processor_time(p.id, t.id);

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "testbenches/verbs_programs/simulator/executable.h"
+#include "tlm/base/send_signal.h"
 
 namespace hcasim::applications {
 namespace {
@@ -132,7 +133,7 @@ programs::programs(const sc_core::sc_module_name& n, system& s, programs_config 
 programs::~programs() {
   for (const auto& f : families_) {
     f->guard.reset();
-    if (f->main > 0) ::kill(-f->main, SIGKILL);
+    signal_group(f->main, SIGKILL);
     if (f->main > 0 && !f->over) ::waitpid(f->main, nullptr, 0);
   }
 }
@@ -225,7 +226,7 @@ void programs::launch_program(cpu& c, family& f) {
     if (waited < patience) continue;
     fail(fmt::format("program{}: {} does not load the library (LD_PRELOAD); what the system loads into it is up to the system",
                      f.number, f.what.path));
-    ::kill(-f.main, SIGKILL);
+    signal_group(f.main, SIGKILL);
     end_family(f);
   }
 }
@@ -237,7 +238,7 @@ void programs::end_used_up(const std::system_error& why) {
     if (why.code() != limit) continue;
     used_up_ = why;
     for (const auto& f : families_) {
-      if (f->main > 0 && !f->over) ::kill(-f->main, SIGKILL);
+      if (!f->over) signal_group(f->main, SIGKILL);
     }
   }
 }
@@ -294,7 +295,7 @@ bool programs::all_ended() const {
 void programs::stop(std::string why) {
   fail(std::move(why));
   for (const auto& f : families_) {
-    if (f->main > 0 && !f->over) ::kill(-f->main, SIGKILL);
+    if (!f->over) signal_group(f->main, SIGKILL);
   }
 }
 
@@ -368,7 +369,7 @@ void programs::interrupt() {
   fail(fmt::format("stopped by a signal at {:.3f} us of simulated time; {}", static_cast<double>(now().count()) / 1e6,
                    who.empty() ? "no thread slept" : who));
   for (const auto& f : families_) {
-    if (f->main > 0 && !f->over) ::kill(-f->main, SIGKILL);
+    if (!f->over) signal_group(f->main, SIGKILL);
   }
 }
 
