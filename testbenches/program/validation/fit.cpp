@@ -23,7 +23,9 @@ fs::path plan_file(const std::string& named) {
   const fs::path folder = calibration_folder() / "fit";
   if (const fs::path file = folder / (named + ".yaml"); fs::exists(file)) return file;
   std::vector<std::string> there;
-  for (const auto& e : fs::directory_iterator(folder)) there.push_back(e.path().stem().string());
+  for (const auto& e : fs::directory_iterator(folder)) {
+    if (e.path().extension() == ".yaml") there.push_back(e.path().stem().string());
+  }
   std::sort(there.begin(), there.end());
   throw input_error(fmt::format("there is no fit '{}'; name a file, or one of: {}", named, fmt::join(there, ", ")));
 }
