@@ -76,8 +76,12 @@ bool batch_means::looks() const {
   return steps_ == 0 && (batches_.size() == first_look || batches_.size() == most);
 }
 
+bool batch_means::within(double precision) const {
+  return batches_.size() >= most / 2 && correlation() <= most_correlation && half_width() <= precision * std::fabs(mean());
+}
+
 bool batch_means::steady(double precision) const {
-  return looks() && correlation() <= most_correlation && half_width() <= precision * std::fabs(mean());
+  return looks() && within(precision);
 }
 
 }  // namespace hcasim::kit

@@ -24,10 +24,13 @@ class batch_means {
   [[nodiscard]] double half_width() const;
   // Returns the correlation of a batch with the next one, -1 to 1; 0 = all batches are equal.
   [[nodiscard]] double correlation() const;
+  // Returns whether the interval is within `precision`, a share of the mean, to each side. Fewer than 32 batches, or batches
+  // that hang together more than `most_correlation`, are not.
+  [[nodiscard]] bool within(double precision) const;
   // Returns whether steady() may say yes now.
   [[nodiscard]] bool looks() const;
-  // Returns whether the interval is within `precision` (a share of the mean) to each side, and batches hang together no more
-  // than `most_correlation`. Looks when there are 48 and 64 batches: a look at each step would find a lucky moment.
+  // Returns whether a run may end here: within(), looked at when there are 48 and 64 batches alone. A look at each step would
+  // find a lucky moment.
   [[nodiscard]] bool steady(double precision) const;
 
  private:

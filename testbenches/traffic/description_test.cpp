@@ -324,6 +324,9 @@ TEST_F(steady_traffic, figures_that_are_not_known_in_time_fail_the_run) {
   EXPECT_EQ(o.status, 1);
   EXPECT_NE(o.text.find("the figures are not steady within 0.1 % after 100 us: the "), std::string::npos) << o.text;
   EXPECT_NE(o.text.find("raise measure, warm_up or precision"), std::string::npos) << o.text;
+  const outcome idle = run("t.yaml --set traffic.flows.w.rate=1");
+  EXPECT_EQ(idle.status, 1);
+  EXPECT_NE(idle.text.find("flow w completed no message in 100 us"), std::string::npos) << idle.text;
 }
 
 TEST_F(steady_traffic, two_runs_give_the_same_bytes) {

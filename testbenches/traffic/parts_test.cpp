@@ -361,7 +361,6 @@ INSTANTIATE_TEST_SUITE_P(
                 [](auto& o) {
                   o.until = run_until::steady;
                   o.measure = never;
-                  for (auto& f : o.flows) f.options.messages = 10;
                 }},
         spoiled{"flows.reads.messages", "until: steady needs flows of constant load; leave it out",
                 [](auto& o) {

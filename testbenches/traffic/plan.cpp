@@ -427,9 +427,11 @@ plan make_plan(const traffic_options& o, const machine_limits& limits, std::uint
   check_loads(out, limits);
   check_memories(out, limits);
   for (std::size_t h = 0; h < out.hosts; ++h) out.gpus.push_back(h < limits.hosts.size() ? limits.hosts[h].gpu : std::nullopt);
+  const bool steady = out.until == run_until::steady;
+  if (steady && out.measure == never)
+    throw knob_error("measure", "until: steady needs a longest time; write for example measure: 10 ms");
   for (const planned_flow& f : out.flows) check_ends(out, f);
-  if (out.until != run_until::steady) return out;
-  if (out.measure == never) throw knob_error("measure", "until: steady needs a longest time; write for example measure: 10 ms");
+  if (!steady) return out;
   for (const planned_flow& f : out.flows) check_steady(out, f);
   return out;
 }

@@ -36,6 +36,10 @@ bool steadiness::reached() const {
   return std::all_of(all_.begin(), all_.end(), [this](const quantity& q) { return q.means.steady(plan_.precision); });
 }
 
+bool steadiness::within() const {
+  return std::all_of(all_.begin(), all_.end(), [this](const quantity& q) { return q.means.within(plan_.precision); });
+}
+
 double steadiness::relative_error(const quantity& q) {
   const double mean = q.means.mean();
   return mean == 0 ? std::numeric_limits<double>::infinity() : q.means.half_width() / std::fabs(mean);

@@ -30,8 +30,9 @@ class steadiness {
   void advance();
   // Returns whether the batches are so many that reached() may say yes now.
   [[nodiscard]] bool looks() const { return all_.front().means.looks(); }
-  // Returns whether every quantity is within the plan's precision.
+  // Returns whether every quantity is within the plan's precision: to end the run, and at its end.
   [[nodiscard]] bool reached() const;
+  [[nodiscard]] bool within() const;
   // Returns the quantity that is known worst.
   [[nodiscard]] const quantity& worst() const;
   [[nodiscard]] const std::vector<quantity>& all() const { return all_; }

@@ -122,8 +122,11 @@ class traffic_testbench final : public testbench, public named_members {
  private:
   // The run says so when its figures are not known as well as its description asks.
   void check_steady(run_context& context, const traffic::engine& e) const {
-    if (!e.known() || e.end() < e.begin() + plan_.measure || e.known()->reached()) return;
+    if (!e.known() || e.end() < e.begin() + plan_.measure || e.known()->within()) return;
     const traffic::steadiness::quantity& q = e.known()->worst();
+    if (q.means.mean() == 0)
+      return context.fail(fmt::format("flow {} completed no message in {:.4g} us, so its figures are not steady; raise measure",
+                                      q.flow, to_us(plan_.measure)));
     context.fail(
         fmt::format("the figures are not steady within {:.3g} % after {:.4g} us: the {} of flow {} is known to {:.2g} %, and "
                     "its batches of {} us have a correlation of {:.2f} (at most {}); raise measure, warm_up or precision",
