@@ -263,8 +263,8 @@ TEST_F(traffic_description, groups_and_hosts_have_latencies_of_their_own) {
       "    back: {from: servers, to: clients, pattern: outcast, read: 1, size: 16 KiB}\n");
   ASSERT_EQ(run("t.yaml").status, 0);
   const json all = result();
-  const json& flows = table_of(all, "latency");
-  const json& groups = table_of(all, "groups and hosts");
+  const json flows = table_of(all, "latency");
+  const json groups = table_of(all, "groups and hosts");
   ASSERT_EQ(groups.size(), 6U);
   for (std::size_t i = 0; i < 2; ++i) {
     for (std::size_t k = 0; k < 6; ++k) EXPECT_EQ(groups[i][5 + k], flows[i][3 + k]) << groups[i] << flows[i];
