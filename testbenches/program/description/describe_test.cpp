@@ -278,7 +278,12 @@ TEST_F(description_test, forms_of_yaml) {
       {"node0.pcie.enabled: True\n", "bad.yaml:1:21: node0.pcie.enabled: 'True' is not a flag; write true or false"},
       {"link.loss: .5\n", "no error"},
       {"link.loss: .inf\n", "bad.yaml:1:12: link.loss: '.inf' is not a number; a ratio is written like '0.01'"}};
-  for (const auto& c : cases) EXPECT_EQ(error_of(c.text), c.message) << c.text;
+  for (const auto& c : cases) {
+    std::string error = error_of(c.text);
+    constexpr std::string_view by_name = ": none)";  // yaml-cpp 0.8 names the anchor
+    if (const std::size_t at = error.find(by_name); at != std::string::npos) error.replace(at, by_name.size(), ")");
+    EXPECT_EQ(error, c.message) << c.text;
+  }
 }
 
 TEST_F(description_test, errors_in_files_and_presets) {
