@@ -173,17 +173,16 @@ void report_phases(const measured_traffic& m, result& to) {
   }
 }
 
-// Sums over all flows.
 void report_steadiness(const steadiness& s, result& to) {
   table& t = to.table("known to",
-                      {{"flow"}, {"quantity"}, {"mean"}, {"unit"}, {"+-", "%"}, {"batches"}, {"of", "us"}, {"correlation"}});
+                      {{"flow"}, {"quantity"}, {"mean"}, {"unit"}, {"+-", "%"}, {"batches"}, {"each", "us"}, {"correlation"}});
   for (const steadiness::quantity& q : s.all()) {
     t.row({q.flow, q.what, q.means.mean() * q.scale, q.unit, 100 * steadiness::relative_error(q),
-           static_cast<double>(q.means.batches()), static_cast<double>(q.means.steps_of_a_batch()) * to_us(steadiness::step),
-           q.means.correlation()});
+           static_cast<double>(q.means.batches()), to_us(steadiness::batch_of(q)), q.means.correlation()});
   }
 }
 
+// Sums over all flows.
 struct whole {
   double bytes = 0;
   double messages = 0;

@@ -36,6 +36,8 @@ class steadiness {
   // Returns the quantity that is known worst.
   [[nodiscard]] const quantity& worst() const;
   [[nodiscard]] const std::vector<quantity>& all() const { return all_; }
+  // Returns the length of a batch.
+  [[nodiscard]] static ps batch_of(const quantity& q) { return step * static_cast<std::int64_t>(q.means.steps_of_a_batch()); }
   // Returns half the confidence interval as a share of the mean.
   [[nodiscard]] static double relative_error(const quantity& q);
 

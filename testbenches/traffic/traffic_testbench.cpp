@@ -131,7 +131,7 @@ class traffic_testbench final : public testbench, public named_members {
         fmt::format("the figures are not steady within {:.3g} % after {:.4g} us: the {} of flow {} is known to {:.2g} %, and "
                     "its batches of {} us have a correlation of {:.2f} (at most {}); raise measure, warm_up or precision",
                     100 * plan_.precision, to_us(plan_.measure), q.what, q.flow, 100 * traffic::steadiness::relative_error(q),
-                    q.means.steps_of_a_batch(), q.means.correlation(), kit::batch_means::most_correlation));
+                    to_us(traffic::steadiness::batch_of(q)), q.means.correlation(), kit::batch_means::most_correlation));
   }
 
   void check_replay_knobs() const {
