@@ -1,7 +1,9 @@
-// Names of hosts: nodeN is a host of the simulation in every name of a program.
+// Names of hosts: nodeN is a host of the simulation in every name of a program, and the name of a program's own host.
 #include <netdb.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -36,6 +38,24 @@ class known_name {
 }  // namespace hcasim::preload
 
 using namespace hcasim::preload;
+
+HCASIM_PUBLIC int uname(utsname* to) {
+  const int status = HCASIM_REAL(uname)(to);
+  if (status == 0 && mine()) std::snprintf(to->nodename, sizeof to->nodename, "node%u", own_node());
+  return status;
+}
+HCASIM_PUBLIC int gethostname(char* to, size_t bytes) {
+  utsname system;
+  if (uname(&system) != 0) return -1;
+  const std::size_t length = std::strlen(system.nodename) + 1;
+  std::memcpy(to, system.nodename, length < bytes ? length : bytes);
+  if (length <= bytes) return 0;
+  errno = ENAMETOOLONG;
+  return -1;
+}
+HCASIM_PUBLIC int __gethostname_chk(char* to, size_t bytes, size_t) {
+  return gethostname(to, bytes);
+}
 
 HCASIM_PUBLIC int getaddrinfo(const char* name, const char* service, const addrinfo* hints, addrinfo** out) {
   return HCASIM_REAL(getaddrinfo)(known_name(name).get(), service, hints, out);

@@ -23,7 +23,7 @@
 namespace hcasim::preload {
 namespace {
 
-enum class proc_file { none, cpuinfo, stat, uptime, own_stat };
+enum class proc_file { none, cpuinfo, stat, uptime, own_stat, boot_id, host_name };
 
 descriptor_table files;
 std::array<ino_t, 1024> inodes;  // of each descriptor: the program may give the number to another file unseen
@@ -40,6 +40,8 @@ proc_file meaning_of(const char* path) {
   if (std::strcmp(name, "stat") == 0) return proc_file::stat;
   if (std::strcmp(name, "uptime") == 0) return proc_file::uptime;
   if (std::strcmp(name, "self/stat") == 0) return proc_file::own_stat;
+  if (std::strcmp(name, "sys/kernel/random/boot_id") == 0) return proc_file::boot_id;
+  if (std::strcmp(name, "sys/kernel/hostname") == 0) return proc_file::host_name;
   char own[32];
   std::snprintf(own, sizeof own, "%d/stat", ::getpid());
   if (std::strcmp(name, own) == 0) return proc_file::own_stat;
@@ -119,20 +121,17 @@ void write_own_stat(content& to, const channel::query_usage::answer& u) {
   to.add("\n");
 }
 
-void write(proc_file what, int file) {
+void write_times(proc_file what, content& to) {
   channel::query_usage::answer u{};
   std::uint64_t ps = 0;
-  if (what != proc_file::cpuinfo) look_at_usage(u);
-  if (what != proc_file::cpuinfo) look_at_clock(ps);
+  look_at_usage(u);
+  look_at_clock(ps);
   const std::uint64_t up = uptime_of(ps);
   const std::uint64_t idle = up - std::min(up, u.node);
-  content to(file);
   const auto busy_ticks = static_cast<unsigned long long>(ticks_of(u.node));
   const auto idle_ticks = static_cast<unsigned long long>(ticks_of(idle));
   constexpr double ps_per_s = 1e12;
   switch (what) {
-    case proc_file::cpuinfo:
-      return write_cpuinfo(to);
     case proc_file::own_stat:
       return write_own_stat(to, u);
     case proc_file::uptime:
@@ -142,6 +141,20 @@ void write(proc_file what, int file) {
              idle_ticks);
       to.add("intr 0\nctxt 0\nbtime %llu\nprocesses 0\nprocs_running 1\nprocs_blocked 0\nsoftirq 0\n",
              static_cast<unsigned long long>((date_of(0) - uptime_of(0) / ps_per_ns) / ns_per_s));
+  }
+}
+
+void write(proc_file what, int file) {
+  content to(file);
+  switch (what) {
+    case proc_file::cpuinfo:
+      return write_cpuinfo(to);
+    case proc_file::boot_id:
+      return to.add("68636173-696d-4000-8000-%012x\n", own_node() + 1);
+    case proc_file::host_name:
+      return to.add("node%u\n", own_node());
+    default:
+      return write_times(what, to);
   }
 }
 

@@ -1,4 +1,4 @@
-// Files of /proc that show a clock or processor time: a program reads simulated time there.
+// Files of /proc that show a clock, processor time or the identity of the host: a program reads those of its simulated node.
 #pragma once
 
 namespace hcasim::preload {
