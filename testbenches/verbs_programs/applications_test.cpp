@@ -96,8 +96,14 @@ std::vector<std::string> programs_of(const expectation& e) {
   return out;
 }
 
+// Returns the expression with each {A|B} in the form for this system.
+std::string for_this_system(const std::string& pattern) {
+  static const std::regex either("\\{([^{}|]*)[|]([^{}|]*)\\}");
+  return std::regex_replace(pattern, either, numbered_alike().empty() ? "($1|$2)" : "$1");
+}
+
 bool has_line(const std::string& text, const std::string& pattern) {
-  const std::regex wanted(pattern, std::regex::extended);
+  const std::regex wanted(for_this_system(pattern), std::regex::extended);
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     line = trimmed(std::regex_replace(line, std::regex("[ \t]+"), " "));
