@@ -18,6 +18,7 @@ struct expectation {
   std::string name;
   bool pair = false;
   bool drawn = false;  // process numbers decide more than the PSN
+  std::string debian;  // release whose programs it is for; empty = all
   std::string options;
   std::string words;
   std::string line;
@@ -43,13 +44,15 @@ std::vector<expectation> expectations() {
       fields.push_back(trimmed(line.substr(at, end == std::string::npos ? end : end - at)));
       at = end + 1;
     }
-    expectation& e = out.emplace_back(expectation{fields[0], false, false, {}, fields[2], fields[3]});
+    expectation& e = out.emplace_back(expectation{fields[0], false, false, {}, {}, fields[2], fields[3]});
     std::istringstream how(fields[1]);
     for (std::string word; how >> word;) {
       if (word == "pair") {
         e.pair = true;
       } else if (word == "drawn") {
         e.drawn = true;
+      } else if (word.starts_with("debian=")) {
+        e.debian = word.substr(word.find('=') + 1);
       } else if (word != "alone") {
         e.options += word + " ";
       }
@@ -67,8 +70,12 @@ std::string masked(const std::string& text) {
 // Returns the words that run a program in a namespace of its own, where process numbers repeat. Empty = the system refuses.
 const std::string& numbered_alike() {
   static const std::string prefix = [] {
-    const std::string words = "unshare --map-root-user --pid --fork --mount-proc ";
-    return std::system((words + "true >/dev/null 2>&1").c_str()) == 0 ? words : std::string();
+    // The second form is for root in a changed root folder.
+    for (const std::string words :
+         {"unshare --map-root-user --pid --fork --mount-proc ", "unshare --pid --fork --mount-proc "}) {
+      if (std::system((words + "true >/dev/null 2>&1").c_str()) == 0) return words;
+    }
+    return std::string();
   }();
   return prefix;
 }
@@ -112,10 +119,19 @@ bool has_line(const std::string& text, const std::string& pattern) {
   return false;
 }
 
+// Returns the release of this Debian; empty = another system.
+std::string debian_release() {
+  const std::string system = file_content("/etc/os-release");
+  std::smatch found;
+  if (system.find("ID=debian\n") == std::string::npos) return {};
+  return std::regex_search(system, found, std::regex("VERSION_ID=\"([0-9]+)")) ? found[1].str() : std::string();
+}
+
 class programs : public ::testing::TestWithParam<expectation> {};
 
 TEST_P(programs, print_what_is_expected_and_the_same_again) {
   const expectation& e = GetParam();
+  if (!e.debian.empty() && e.debian != debian_release()) GTEST_SKIP() << "it expects the program of Debian " << e.debian;
   for (const std::string& p : programs_of(e)) {
     if (const std::string why = obstacle(p); !why.empty()) GTEST_SKIP() << why;
   }
