@@ -1,4 +1,4 @@
-// Files of /proc that show a clock, processor time or the identity of the host: a program reads those of its simulated node.
+// Files of /proc with a clock, processor time or the identity of the host: a program reads what its simulated node has.
 #pragma once
 
 namespace hcasim::preload {
