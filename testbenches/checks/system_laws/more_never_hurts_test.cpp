@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -63,10 +64,21 @@ constexpr look by_themselves{64, 3};
 std::vector<outcome> outcomes_of(const workload& w, const std::vector<knob_sweep>& sweeps, const look& l) {
   std::vector<experiment> list;
   const auto longer = [length = l.length](setup& s) { s.traffic.messages *= length; };
+  std::vector<std::size_t> places;
+  std::optional<std::size_t> unchanged;  // the workload as it is, which is run once for all knobs
   for (const knob_sweep& s : sweeps) {
-    for (const std::string& v : s.values) list.push_back({.of = &w, .settings = {{s.knob, v}}, .adjust = longer});
+    for (const std::string& v : s.values) {
+      const bool own = v == s.own;
+      places.push_back(own ? unchanged.value_or(list.size()) : list.size());
+      if (own && unchanged) continue;
+      if (own) unchanged = list.size();
+      list.push_back({.of = &w, .settings = {{s.knob, v}}, .adjust = longer});
+    }
   }
-  return means_of(list, l.interleavings);
+  const std::vector<outcome> each = means_of(list, l.interleavings);
+  std::vector<outcome> outcomes;
+  for (const std::size_t place : places) outcomes.push_back(each[place]);
+  return outcomes;
 }
 
 // Returns the sweeps whose first, middle and last value do not give one rate, to the last bit. A knob without effect from a

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <map>
+#include <set>
 #include <string_view>
 
 #include "testbenches/checks/system_laws/workloads.h"
@@ -90,6 +92,23 @@ const std::vector<unit_workloads>& workloads_of_units() {
   return list;
 }
 
+// Returns the knob's path for all nodes, from its path at any node.
+std::string any_node(const std::string& path) {
+  if (!path.starts_with("node") || path == "nodes") return path;
+  return "node*" + path.substr(path.find('.'));
+}
+
+// Returns the knobs that have one value on all nodes.
+std::set<std::string> alike_on_nodes(const knob_tree& tree) {
+  std::map<std::string, std::set<double>> values;
+  for (const knob_tree::leaf& l : tree.leaves()) values[any_node(l.path)].insert(number_of(l));
+  std::set<std::string> alike;
+  for (const auto& [path, of] : values) {
+    if (of.size() == 1) alike.insert(path);
+  }
+  return alike;
+}
+
 std::string group_of(const std::string& knob) {
   const auto dot = knob.rfind('.');
   if (dot == std::string::npos) return "";
@@ -106,6 +125,7 @@ bool full() {
 std::vector<knob_sweep> knobs_of(const workload& w, bool all_values) {
   machine_of here(arranged(w));
   machine_of usual;
+  const std::set<std::string> alike = alike_on_nodes(here.tree);
   std::vector<knob_sweep> out;
   for (const knob_tree::leaf& l : here.tree.leaves()) {
     const std::string path = general_path(l.path);
@@ -116,7 +136,7 @@ std::vector<knob_sweep> knobs_of(const workload& w, bool all_values) {
     const listed_knob* k = listed(l);
     if (k && k->zero_is_all && values.front() == 0) std::rotate(values.begin(), values.begin() + 1, values.end());
     if (less_is_better(what)) std::reverse(values.begin(), values.end());
-    knob_sweep s{path, what, {}};
+    knob_sweep s{path, what, {}, alike.contains(path) ? format_quantity(l.kind, number_of(l)) : std::string()};
     for (const double v : values) s.values.push_back(format_quantity(l.kind, v));
     out.push_back(std::move(s));
   }
