@@ -126,10 +126,10 @@ function(hca_add_rtl)
   set(slow_sources ${fast_sources})
   list(FILTER slow_sources INCLUDE REGEX "(__Slow|__Syms|__ConstPool_[0-9]+)\\.cpp$")
   list(REMOVE_ITEM fast_sources ${slow_sources})
-  # Slow paths (construction, reset, dumps) are quick to compile, with instrumentation the fast ones too. Verilator's many small
+  # Slow paths (construction, reset, dumps) are quick to compile, with instrumentation or faults the fast ones too. Verilator's many small
   # sources make one each: most of the time would go into its headers.
   set(fast -O3 $<$<CXX_COMPILER_ID:GNU>:--param=max-combine-insns=2>)  # wide expressions take GCC most of its time to combine
-  if(ARG_INSTRUMENTED OR ARG_MUTANTS)
+  if(ARG_INSTRUMENTED OR ARG_MUTATIONS OR ARG_MUTANTS)
     set(fast -Og)
   endif()
   if(HCASIM_SANITIZE)

@@ -69,8 +69,9 @@ if(NOT status EQUAL 2 OR NOT said MATCHES "a stream of page_walker, not of key_c
   message(FATAL_ERROR "a stream of another unit: ${status}: ${said}")
 endif()
 
-# A newcomer's first minutes: a project of a form, with HCASIM_FULL of more and their mutants, built and passed by one command.
-set(kinds doorbell)
+# A newcomer's first minutes: a project of each form and its mutants, built and passed by one command. The test `tutorial` builds one
+# beside the build.
+set(kinds)
 if(DEFINED ENV{HCASIM_FULL})
   set(kinds doorbell stream page_walker device tlp_device)
 endif()
