@@ -80,8 +80,11 @@ const std::string& numbered_alike() {
   return prefix;
 }
 
+// Each run has temporary files of its own: mpirun names them by its process number.
 outcome exec_alike(const std::string& folder, const std::string& programs, const std::string& options) {
-  return run_program((numbered_alike() + places::program).c_str(),
+  const std::string temporary = folder + ".tmp";
+  fs::create_directories(temporary);
+  return run_program(fmt::format("TMPDIR={} {}{}", temporary, numbered_alike(), places::program).c_str(),
                      fmt::format("exec -o {} --force --no-trace {} {}", folder, options, programs));
 }
 
