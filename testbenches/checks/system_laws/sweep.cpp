@@ -4,8 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
-#include <map>
-#include <set>
+#include <optional>
 #include <string_view>
 
 #include "testbenches/checks/system_laws/workloads.h"
@@ -92,29 +91,38 @@ const std::vector<unit_workloads>& workloads_of_units() {
   return list;
 }
 
-// Returns the knob's path for all nodes, from its path at any node.
-std::string any_node(const std::string& path) {
-  if (!path.starts_with("node") || path == "nodes") return path;
-  return "node*" + path.substr(path.find('.'));
-}
-
-// Returns the knobs that have one value on all nodes.
-std::set<std::string> alike_on_nodes(const knob_tree& tree) {
-  std::map<std::string, std::set<double>> values;
-  for (const knob_tree::leaf& l : tree.leaves()) values[any_node(l.path)].insert(number_of(l));
-  std::set<std::string> alike;
-  for (const auto& [path, of] : values) {
-    if (of.size() == 1) alike.insert(path);
-  }
-  return alike;
-}
-
 std::string group_of(const std::string& knob) {
   const auto dot = knob.rfind('.');
   if (dot == std::string::npos) return "";
   const auto before = knob.rfind('.', dot - 1);
   return knob.substr(before == std::string::npos ? 0 : before + 1, dot - (before == std::string::npos ? 0 : before + 1));
 }
+
+std::vector<double> numbers_of(const knob_tree& tree) {
+  std::vector<double> numbers;
+  for (const knob_tree::leaf& l : tree.leaves()) numbers.push_back(number_of(l));
+  return numbers;
+}
+
+// Tries values on copies of a workload's machine.
+class unchanging {
+ public:
+  explicit unchanging(const workload& w)
+      : workload_(w), machine_(std::in_place, arranged(w)), numbers_(numbers_of(machine_->tree)) {}
+
+  // Returns the value, or nothing when the machine is another one with it: its nodes differ, or the knob makes them anew.
+  std::string value(const std::string& knob, const std::string& own) {
+    machine_->tree.set(knob, own, {knob});
+    if (numbers_of(machine_->tree) == numbers_) return own;
+    machine_.emplace(arranged(workload_));
+    return {};
+  }
+
+ private:
+  const workload& workload_;
+  std::optional<machine_of> machine_;
+  std::vector<double> numbers_;
+};
 
 }  // namespace
 
@@ -125,7 +133,7 @@ bool full() {
 std::vector<knob_sweep> knobs_of(const workload& w, bool all_values) {
   machine_of here(arranged(w));
   machine_of usual;
-  const std::set<std::string> alike = alike_on_nodes(here.tree);
+  unchanging tried(w);
   std::vector<knob_sweep> out;
   for (const knob_tree::leaf& l : here.tree.leaves()) {
     const std::string path = general_path(l.path);
@@ -136,7 +144,7 @@ std::vector<knob_sweep> knobs_of(const workload& w, bool all_values) {
     const listed_knob* k = listed(l);
     if (k && k->zero_is_all && values.front() == 0) std::rotate(values.begin(), values.begin() + 1, values.end());
     if (less_is_better(what)) std::reverse(values.begin(), values.end());
-    knob_sweep s{path, what, {}, alike.contains(path) ? format_quantity(l.kind, number_of(l)) : std::string()};
+    knob_sweep s{path, what, {}, tried.value(path, format_quantity(l.kind, number_of(l)))};
     for (const double v : values) s.values.push_back(format_quantity(l.kind, v));
     out.push_back(std::move(s));
   }

@@ -13,7 +13,7 @@ struct knob_sweep {
   std::string knob;  // node*.hca.dma_engine.read_tags
   role what = role::none;
   std::vector<std::string> values;  // from the poorest to the richest
-  std::string own;                  // value that changes nothing in the workload; empty = its nodes differ
+  std::string own;                  // value that changes nothing in the workload; empty = there is none
 };
 
 // Returns every directed knob with its value in the workload and others: a quarter and four times, or all powers of two in

@@ -6,10 +6,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "testbenches/checks/system_laws/sweep.h"
-#include "testbenches/program/command_line/system_platform.h"
-#include "testbenches/program/execution/prepare.h"
-
 namespace hcasim::metamorphic {
 namespace {
 
@@ -28,25 +24,6 @@ TEST_P(workload_test, runs) {
                            most);
   EXPECT_GT(o.rate, 0);
   EXPECT_GT(o.middle, 10e-6);
-}
-
-// A sweep's own value leaves every knob of the machine as it is.
-TEST_P(workload_test, own_values_change_nothing) {
-  const auto machine = make_system_platform();
-  setup s;
-  GetParam().arrange(s);
-  *machine->config() = s.config;
-  knob_tree tree = make_tree(*machine, nullptr);
-  std::vector<double> before;
-  for (const knob_tree::leaf& l : tree.leaves()) before.push_back(number_of(l));
-  int own = 0;
-  for (const knob_sweep& k : knobs_of(GetParam(), false)) {
-    if (k.own.empty()) continue;
-    ++own;
-    tree.set(k.knob, k.own, {k.knob});
-  }
-  EXPECT_GT(own, 100);
-  for (std::size_t i = 0; i < before.size(); ++i) EXPECT_EQ(number_of(tree.leaves()[i]), before[i]) << tree.leaves()[i].path;
 }
 
 INSTANTIATE_TEST_SUITE_P(all, workload_test, ::testing::ValuesIn(workloads().begin(), workloads().end()),
