@@ -96,12 +96,12 @@ TEST_F(page, is_served_while_points_arrive) {
          "axes: {seed: {knob: seed, values: [1, 2, 3, 4, 5, 6]}}\nmetrics: {rate: {figure: message_rate}}\n";
   const outcome o = run_program(
       "bash",
-      fmt::format("-c \"{} sweep slow.yaml -j 1 -o live --watch 2> said & "
+      fmt::format("-c \"({} sweep slow.yaml -j 1 -o live --watch 2> said; status=\\$?; touch ended; exit \\$status) & "
                   "while ! grep -qs http said; do sleep 0.05; done; address=\\$(grep -o 'http[^ ]*' said); "
                   "page() {{ exec 3<>/dev/tcp/127.0.0.1/\\$(grep -o '[0-9]*/$' said | tr -d /); "
                   "printf 'GET %s HTTP/1.1\\r\\n' \\$1 >&3; sleep 0.02; printf 'Accept: */*\\r\\n\\r\\n' >&3; cat <&3; }}; "
                   "while ! test -f live/results.sqlite; do sleep 0.05; done; "
-                  "seen=''; while kill -0 %1 2>/dev/null; do n=\\$(page /points 2>/dev/null | tail -1); "
+                  "seen=''; until test -f ended; do n=\\$(page /points 2>/dev/null | tail -1); "
                   "seen=\\$seen,\\$n; test \\${{n:-0}} -gt 1 && ! grep -qs id=.charts page.html && page / > page.html; "
                   "page /other 2>/dev/null | head -1 >> other.txt; sleep 0.2; done; wait %1; echo seen \\$seen\"",
                   places::program));

@@ -106,10 +106,10 @@ std::vector<std::string> programs_of(const expectation& e) {
   return out;
 }
 
-// Returns the expression with each {A|B} in the form for this system.
+// Returns the expression with each {A|B...} in the form for this system.
 std::string for_this_system(const std::string& pattern) {
-  static const std::regex either("\\{([^{}|]*)[|]([^{}|]*)\\}");
-  return std::regex_replace(pattern, either, numbered_alike().empty() ? "($1|$2)" : "$1");
+  static const std::regex either("\\{([^{}|]*)([|][^{}]*)\\}");
+  return std::regex_replace(pattern, either, numbered_alike().empty() ? "($1$2)" : "$1");
 }
 
 bool has_line(const std::string& text, const std::string& pattern) {
