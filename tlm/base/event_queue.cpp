@@ -46,20 +46,32 @@ void event_queue::drain_ready() {
   ready_head_ = 0;
 }
 
-// Runs the items due at `t`. Items that they post for the same time come after them.
+void event_queue::run_late_item() {
+  const action act = late_[static_cast<std::size_t>(late_head_++)].what;
+  ++hand_overs_;
+  count_event();
+  act();
+  if (!ready_.empty()) drain_ready();
+}
+
+void event_queue::forget_late() {
+  late_fixed_ = late_head_;
+  if (late_head_ < 32 && late_head_ < std::ssize(late_)) return;
+  late_.erase(late_.begin(), late_.begin() + late_head_);
+  late_fixed_ = late_head_ = 0;
+}
+
+void event_queue::run_process() {
+  late_fixed_ = late_head_ + 1;
+  run_late_item();
+  forget_late();
+}
+
+// Runs the items of `last` due at `t`. Items that they post for the same time come after them.
 void event_queue::run_last(ps t) {
-  std::ptrdiff_t end = last_head_;
-  while (end < std::ssize(last_) && last_[static_cast<std::size_t>(end)].when <= t) ++end;
-  for (std::ptrdiff_t left = end - last_head_; left > 0; --left) {
-    const action act = last_[static_cast<std::size_t>(last_head_++)].what;
-    ++hand_overs_;
-    count_event();
-    act();
-    if (!ready_.empty()) drain_ready();
-  }
-  if (last_head_ < 32 && last_head_ < std::ssize(last_)) return;
-  last_.erase(last_.begin(), last_.begin() + last_head_);
-  last_head_ = 0;
+  while (late_fixed_ < std::ssize(late_) && late_[static_cast<std::size_t>(late_fixed_)].when <= t) ++late_fixed_;
+  while (late_head_ < late_fixed_) run_late_item();
+  forget_late();
 }
 
 // The kernel is asked again when anything that ran may have woken a process: through this border, or in a foreign model.
@@ -97,7 +109,11 @@ void event_queue::run() {
       act();
       if (!ready_.empty()) drain_ready();
     }
-    if (next_last() <= t) {
+    if (next_late() <= t) {
+      if (first_late().its == turn::process) {
+        run_process();
+        continue;
+      }
       if (!std::exchange(delta_passed_, false) && !kernel_is_idle_until(t)) break;
       run_last(t);
       continue;
@@ -107,7 +123,7 @@ void event_queue::run() {
     detail::reached = t = then;
   }
   running_ = false;
-  const bool waits = next_last() <= t;
+  const bool waits = next_late() <= t;
   delta_passed_ = waits && t == kernel_now();
   if (!waits && !done()) {
     arm(next());

@@ -1,6 +1,6 @@
 // The list of future work, one for all units, so that everything happens in the order of simulated time. Items of the same time
-// run in the order in which they were posted. `soon` runs work after the current item, `last` after all work known for its
-// time.
+// run in the order in which they were posted. `soon` runs work after the current item, `as_process` after all work known for
+// its time, `last` after that.
 //
 // One kernel process runs the queue. While the kernel has nothing to do before the next item, time goes on without the kernel
 // (`run_ahead`). The starter of a simulation may allow this when nothing but events ends the run.
@@ -44,14 +44,10 @@ class event_queue {
     ready_.push_back(a);
     if (!running_) arm(now());
   }
-  // Runs after the items of its time, and after kernel processes awake by then.
-  void last(ps when, action a) {
-    when = std::max(when, now());
-    auto at = last_.end();
-    while (at - last_.begin() > last_head_ && std::prev(at)->when > when) --at;
-    last_.insert(at, {when, a});
-    if (!running_) arm(when);
-  }
+  // Runs after the items of its time and before the last ones, like a kernel process.
+  void as_process(ps when, action a) { add_late(when, a, turn::process); }
+  // Runs after the items and processes of its time, and after kernel processes awake by then.
+  void last(ps when, action a) { add_late(when, a, turn::last); }
   void last(action a) { last(now(), a); }
 
   // Resumes a `co_await queue.until(t)` at t, or at once when t has passed.
@@ -82,21 +78,34 @@ class event_queue {
   [[nodiscard]] std::uint64_t hand_overs() const { return hand_overs_; }
 
  private:
-  struct last_item {
+  enum class turn : std::uint8_t { process, last };
+  struct late_item {
     ps when;
+    turn its;
     action what;
+
+    [[nodiscard]] bool after(ps t, turn other) const { return when != t ? when > t : its > other; }
   };
 
   event_queue();
   void run();
   void drain_ready();
-  void run_last(ps t);
-  void arm(ps when);
-  [[nodiscard]] ps next_last() const {
-    return last_head_ == std::ssize(last_) ? never : last_[static_cast<std::size_t>(last_head_)].when;
+  void add_late(ps when, action a, turn its) {
+    when = std::max(when, now());
+    auto at = late_.end();
+    while (at - late_.begin() > late_fixed_ && std::prev(at)->after(when, its)) --at;
+    late_.insert(at, {when, its, a});
+    if (!running_) arm(when);
   }
-  [[nodiscard]] ps next() const { return std::min(future_.next(), next_last()); }
-  [[nodiscard]] bool done() const { return future_.size() + last_.size() - static_cast<std::size_t>(last_head_) <= idle_; }
+  void run_process();
+  void run_last(ps t);
+  void run_late_item();
+  void forget_late();
+  void arm(ps when);
+  [[nodiscard]] const late_item& first_late() const { return late_[static_cast<std::size_t>(late_head_)]; }
+  [[nodiscard]] ps next_late() const { return late_head_ == std::ssize(late_) ? never : first_late().when; }
+  [[nodiscard]] ps next() const { return std::min(future_.next(), next_late()); }
+  [[nodiscard]] bool done() const { return future_.size() + late_.size() - static_cast<std::size_t>(late_head_) <= idle_; }
   [[nodiscard]] bool kernel_is_idle_until(ps when) {
     if (detail::kernel_touched) ask_kernel();
     return kernel_next_ > when;
@@ -112,10 +121,11 @@ class event_queue {
   std::size_t idle_ = 0;  // waiting items that are idle
   std::vector<action> ready_;
   std::size_t ready_head_ = 0;
-  // By time: a new item is nearly always later than all others.
-  std::vector<last_item> last_;
-  std::ptrdiff_t last_head_ = 0;
-  bool delta_passed_ = false;  // the delta cycle that `last_` waits for has passed
+  // By time, then turn: a new item is nearly always later than all others.
+  std::vector<late_item> late_;
+  std::ptrdiff_t late_head_ = 0;
+  std::ptrdiff_t late_fixed_ = 0;  // new items come after these: the items gone, and those of `last` in hand
+  bool delta_passed_ = false;      // the delta cycle that `last` waits for has passed
   std::uint64_t activations_ = 0;
   std::uint64_t hand_overs_ = 0;
 };

@@ -152,31 +152,51 @@ TEST(EventQueue, LastRunsAfterEverythingElseOfItsTime) {
   for (const worker::entry& e : w.ran) EXPECT_EQ(e.at, e.id == 9 ? 10_ns + 1_ps : 10_ns) << e.id;
 }
 
-// Items that come last of their time, posted for now and for later, among others: against a sorted list.
-TEST(EventQueue, ItemsLastOfTheirTimeRunInTheOrderPosted) {
+// Items of the three turns, posted for now and for later: against a sorted list.
+TEST(EventQueue, ItemsOfATimeRunByTurnThenInTheOrderPosted) {
   worker w("w");
   random_stream r(6, "last");
   struct posted {
     worker::entry item;
-    bool last;
+    std::uint64_t turn;
   };
   std::vector<posted> expected;
   for (int i = 0; i < 5000; ++i) {
     const ps t(static_cast<std::int64_t>(r.below(300)));
-    const bool last = r.chance(0.5);
-    if (last) {
-      w.queue().last(t, w.note(i));
-    } else {
+    const std::uint64_t turn = r.below(3);
+    if (turn == 0) {
       w.queue().at(t, w.note(i));
+    } else if (turn == 1) {
+      w.queue().as_process(t, w.note(i));
+    } else {
+      w.queue().last(t, w.note(i));
     }
-    expected.push_back({{i, t}, last});
+    expected.push_back({{i, t}, turn});
   }
   std::stable_sort(expected.begin(), expected.end(), [](const posted& a, const posted& b) {
-    return a.item.at != b.item.at ? a.item.at < b.item.at : a.last < b.last;
+    return a.item.at != b.item.at ? a.item.at < b.item.at : a.turn < b.turn;
   });
   run();
   ASSERT_EQ(w.ran.size(), expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) ASSERT_EQ(w.ran[i], expected[i].item) << i;
+}
+
+// An item of `last` posts one as a process: the other items of `last` in hand go on first.
+TEST(EventQueue, AsProcessRunsAfterTheItemsAndTheLastInHand) {
+  worker w("w");
+  w.queue().last(10_ns, w.does(3, [](worker& self) {
+    self.queue().last(self.note(8));
+    self.queue().as_process(now(), self.does(6, [](worker& again) { again.queue().at(now(), again.note(7)); }));
+    self.queue().at(now(), self.note(5));
+  }));
+  w.queue().last(10_ns, w.note(4));
+  w.queue().as_process(10_ns, w.does(1, [](worker& self) { self.queue().at(now(), self.note(2)); }));
+  w.queue().at(10_ns, w.note(0));
+  w.queue().as_process(11_ns, w.note(9));
+  const std::uint64_t before = event_queue::instance().activations();
+  run();
+  EXPECT_EQ(ids(w), (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  EXPECT_LE(event_queue::instance().activations() - before, 4U);
 }
 
 // A clock's item runs last and posts the next tick.

@@ -7,15 +7,11 @@
 namespace hcasim {
 
 command_unit::command_unit(const sc_core::sc_module_name& name, const command_unit_config& config, const fw_limits& limits)
-    : unit(name), config_(config), core_(config.clock), limits_(limits), hal_{this} {
+    : unit(name), config_(config), clock_(config.clock), limits_(limits), hal_{this}, core_(256 << 10, [this] { run(); }) {
   registers.on<&command_unit::on_register>(this);
   arena_ = lazy_array<std::uint64_t>(fw_memory_needed(&limits_) / sizeof(std::uint64_t) + 1);
   state_.resize(fw_size() / sizeof(std::uint64_t) + 1);
   firmware_ = reinterpret_cast<firmware*>(state_.data());
-
-  sc_core::sc_spawn_options options;
-  options.set_stack_size(256 << 10);
-  sc_core::sc_spawn([this] { run(); }, "core", &options);
   describe();
 }
 
@@ -59,7 +55,7 @@ tlm::tlm_sync_enum command_unit::on_register(register_access& r, tlm::tlm_phase,
       if (static_cast<std::uint32_t>(r.value) - ci_ <= (1U << queue_log_)) pi_ = static_cast<std::uint32_t>(r.value);
       queue_level_.set(pi_ - ci_, t);
       queue_probe_.set(pi_ - ci_, t);
-      wake_at(bell_, t);
+      core_.wake_at(t);
       break;
     default:
       break;
@@ -69,7 +65,7 @@ tlm::tlm_sync_enum command_unit::on_register(register_access& r, tlm::tlm_phase,
 
 void command_unit::run() {
   for (;;) {
-    while (!reset_asked_ && (status_ != HCA_STATUS_READY || (ci_ == pi_ && down_ == told_down_))) sc_core::wait(bell_);
+    while (!reset_asked_ && (status_ != HCA_STATUS_READY || (ci_ == pi_ && down_ == told_down_))) core_.wait();
     t_ = now();
     if (reset_asked_) {
       come_to_rest();
@@ -87,13 +83,12 @@ void command_unit::reset() {
   reset_asked_ = true;
   status_ = HCA_STATUS_FATAL;
   hangs_ = false;
-  wake(bell_);
-  wake(answered_);
+  core_.wake();
 }
 
 void command_unit::port_changed(unsigned port, bool up) {
   down_.set(port, !up);
-  wake(bell_);
+  core_.wake();
 }
 
 void command_unit::inject(std::size_t, const fault_request&) {
@@ -145,7 +140,7 @@ bool command_unit::execute_next() {
   queue_probe_.set(pi_ - ci_, t_);
   const ps answered = t_;
   fw_tidy(firmware_);
-  if (t_ > answered && t_ > now()) sc_core::wait(to_sc(t_ - now()));
+  if (t_ > answered && t_ > now()) core_.wait_until(t_);
   return true;
 }
 

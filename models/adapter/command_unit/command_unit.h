@@ -21,6 +21,7 @@
 #include "models/adapter/command_unit/command_unit_config.h"
 #include "tlm/base/clock_domain.h"
 #include "tlm/base/faults.h"
+#include "tlm/base/fibre.h"
 #include "tlm/base/lazy_array.h"
 #include "tlm/base/pool.h"
 #include "tlm/base/unit.h"
@@ -81,7 +82,7 @@ class command_unit : public unit, public faulty {
   [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return command_unit_fault_kinds; }
   void inject(std::size_t kind, const fault_request& r) override;
 
-  // Implements firmware/control/hal.h; called from the firmware's thread only.
+  // Implements firmware/control/hal.h; called from the firmware's fibre only.
   int dma_read(std::uint64_t address, void* to, std::uint32_t bytes);
   int dma_write(std::uint64_t address, const void* from, std::uint32_t bytes);
   void dma_fence();
@@ -124,7 +125,7 @@ class command_unit : public unit, public faulty {
   template <class P>
   void on_answer(P&) {
     answer_here_ = true;
-    wake(answered_);
+    core_.wake();
   }
   void landed(posted_write& w);
   void order_send_queue(std::uint32_t qpn, send_queue_op op, bool notify = false);
@@ -134,7 +135,7 @@ class command_unit : public unit, public faulty {
   initiator_socket<context_request>& cache_port(hal_cache cache);
 
   const command_unit_config config_;
-  const clock_domain core_;
+  const clock_domain clock_;
   const fw_limits limits_;
   ::hal hal_;
   lazy_array<std::uint64_t> arena_;
@@ -152,8 +153,7 @@ class command_unit : public unit, public faulty {
   std::bitset<HCA_PORTS> down_;
   std::bitset<HCA_PORTS> told_down_;  // the last states told to software
   bool hangs_ = false;
-  sc_core::sc_event bell_;
-  sc_core::sc_event answered_;
+  fibre core_;
   bool answer_here_ = false;
   const void* asked_ = nullptr;  // the socket of the request that is not answered
   std::string (*asked_target_)(const void*) = nullptr;

@@ -1,5 +1,5 @@
-// The firmware's hardware abstraction layer on the unit's sockets. The firmware's thread waits for answers; its local time runs
-// ahead of the kernel only between two accesses.
+// The firmware's hardware abstraction layer on the unit's sockets. The firmware's fibre waits for answers; its local time runs
+// ahead of simulated time only between two accesses.
 #include <algorithm>
 #include <cstring>
 
@@ -9,10 +9,9 @@
 namespace hcasim {
 
 void command_unit::begin_access() {
-  while (hangs_) [[unlikely]] sc_core::wait(answered_);
-  t_ += core_.cycles(config_.hal_access);
-  const ps at = now();
-  if (t_ > at) sc_core::wait(to_sc(t_ - at));
+  while (hangs_) [[unlikely]] core_.wait();
+  t_ += clock_.cycles(config_.hal_access);
+  if (t_ > now()) core_.wait_until(t_);
   t_ = now();
 }
 
@@ -25,7 +24,7 @@ void command_unit::call(initiator_socket<P>& port, P& p) {
   if (port.send(p, t) == tlm::TLM_ACCEPTED) {
     asked_ = &port;
     asked_target_ = [](const void* asked) { return static_cast<const initiator_socket<P>*>(asked)->target(); };
-    while (!answer_here_) sc_core::wait(answered_);
+    while (!answer_here_) core_.wait();
     asked_ = nullptr;
     t = std::max(p.answered_at, now());
   }
@@ -74,12 +73,12 @@ int command_unit::dma_write(std::uint64_t address, const void* from, std::uint32
 void command_unit::landed(posted_write& w) {
   write_failed_ |= w.failed;
   writes_.put(w);
-  if (--writes_in_flight_ == 0) wake(answered_);
+  if (--writes_in_flight_ == 0) core_.wake();
 }
 
 void command_unit::dma_fence() {
   begin_access();
-  while (writes_in_flight_ != 0) sc_core::wait(answered_);
+  while (writes_in_flight_ != 0) core_.wait();
   t_ = std::max(t_, now());
 }
 
@@ -272,7 +271,7 @@ void command_unit::pages(std::uint32_t index, std::uint64_t first, std::uint64_t
 void command_unit::charge(enum ::hal_work kind, std::uint32_t items) {
   const double each[HAL_WORK_KINDS] = {config_.command_work, config_.entry_work, config_.chunk_work, config_.bitmap_work};
   if (kind == HAL_WORK_ENTRY) entries_ += items;
-  t_ += core_.cycles(each[kind] * items);
+  t_ += clock_.cycles(each[kind] * items);
 }
 
 }  // namespace hcasim
