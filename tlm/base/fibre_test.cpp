@@ -137,10 +137,10 @@ TEST_F(Fibre, DoesNothingAfterItsEnd) {
   fibre f(stack, [&] { ++runs; });
   f.wake_at(after(10_ps));
   f.wake_at(after(20_ps));
-  run();
-  f.wake();
+  queue_.at(after(30_ps), item("wakes in vain", [&] { f.wake(); }));
   run();
   EXPECT_EQ(runs, 1);
+  EXPECT_EQ(now(), after(30_ps));
 }
 
 TEST_F(Fibre, NeedsNoKernelActivationOfItsOwn) {
