@@ -59,10 +59,15 @@ inline bool changes_mask(const ucontext_t& u) {
   return regs[REG_RAX] == SYS_rt_sigprocmask && regs[REG_RIP] > 0 && at[0] == 0x0f && at[1] == 0x05;
 }
 
+inline std::uint64_t read_counter() {
+  return __builtin_ia32_rdtsc();
+}
+// Returns what the instruction reads. A replaced read begins with HLT (preload/counter_reads.h).
 inline counter_read read_at(const ucontext_t& u) {
   const auto* at = reinterpret_cast<const unsigned char*>(u.uc_mcontext.gregs[REG_RIP]);
-  const bool rdtsc = at[0] == 0x0f && at[1] == 0x31;
-  const bool rdtscp = at[0] == 0x0f && at[1] == 0x01 && at[2] == 0xf9;
+  if (at[0] != 0x0f && at[0] != 0xf4) return counter_read::none;
+  const bool rdtsc = at[1] == 0x31;
+  const bool rdtscp = at[1] == 0x01 && at[2] == 0xf9;
   return rdtsc || rdtscp ? counter_read::ticks : counter_read::none;
 }
 // Puts the value where the instruction would have, and goes on behind the instruction.
@@ -73,6 +78,12 @@ inline void answer_read(ucontext_t& u, std::uint64_t value) {
   regs[REG_RDX] = static_cast<long long>(value >> 32);
   if (rdtscp) regs[REG_RCX] = 0;
   regs[REG_RIP] += rdtscp ? 3 : 2;
+}
+// Returns from a function at its first instruction.
+inline void go_back(ucontext_t& u) {
+  auto& regs = u.uc_mcontext.gregs;
+  regs[REG_RIP] = *reinterpret_cast<const long long*>(regs[REG_RSP]);
+  regs[REG_RSP] += 8;
 }
 
 #elif defined(__aarch64__)
@@ -109,6 +120,11 @@ inline bool changes_mask(const ucontext_t& /*u*/) {
   return false;
 }
 
+inline std::uint64_t read_counter() {
+  std::uint64_t ticks = 0;
+  asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+  return ticks;
+}
 // Tells the reads of CNTVCT_EL0 and CNTVCTSS_EL0 from those of CNTFRQ_EL0. The lowest five bits name the register to fill.
 inline counter_read read_at(const ucontext_t& u) {
   switch (*reinterpret_cast<const std::uint32_t*>(u.uc_mcontext.pc) & ~std::uint32_t{31}) {

@@ -12,6 +12,7 @@
 
 #include "testbenches/verbs_programs/channel/machine.h"
 #include "testbenches/verbs_programs/preload/connection.h"
+#include "testbenches/verbs_programs/preload/counter_reads.h"
 #include "testbenches/verbs_programs/preload/spin.h"
 #include "testbenches/verbs_programs/preload/timers.h"
 #include "testbenches/verbs_programs/preload/usage.h"
@@ -25,7 +26,10 @@ constexpr std::uint64_t ps_per_second = 1'000'000'000'000;
 constexpr std::uint64_t first_date = 1'700'000'000;  // s: CLOCK_REALTIME when simulated time begins
 constexpr std::uint64_t first_uptime = 1000;         // s: CLOCK_MONOTONIC then
 
-bool trapping = false;
+// Reads of the counter do not fault, fault by the kernel's doing, or are other instructions now.
+enum class reads { go_through, are_trapped, are_replaced };
+reads counter_reads_now = reads::go_through;
+volatile bool probing = false;
 
 double tsc_per_ps() {
   static const double rate = [] {
@@ -63,24 +67,56 @@ bool look_at_clock(std::uint64_t& ps) {
   return true;
 }
 
+namespace {
+
+// Some virtual machines promise to trap and do not.
+bool kernel_traps() {
+  if (::prctl(PR_SET_TSC, PR_TSC_SIGSEGV) != 0) return false;
+  probing = true;
+  machine::read_counter();
+  if (!probing) return true;
+  probing = false;
+  ::prctl(PR_SET_TSC, PR_TSC_ENABLE);
+  return false;
+}
+
+}  // namespace
+
 void trap_time_stamps() {
-  if (trapping) return;
-  if (!catch_faults() || ::prctl(PR_SET_TSC, PR_TSC_SIGSEGV) != 0) give_up("its time-stamp counter cannot be trapped");
-  trapping = true;
+  if (counter_reads_now != reads::go_through) return;
+  constexpr const char* neither = "reads of its time-stamp counter can be neither trapped nor replaced";
+  if (!catch_faults()) give_up(neither);
+  if (setting("HCASIM_REPLACE_COUNTER_READS", 0) == 0 && kernel_traps()) {
+    counter_reads_now = reads::are_trapped;
+  } else if (replace_counter_reads()) {
+    counter_reads_now = reads::are_replaced;
+  } else {
+    give_up(neither);
+  }
 }
 
 void release_time_stamps() {
-  if (trapping) ::prctl(PR_SET_TSC, PR_TSC_ENABLE);
+  if (counter_reads_now == reads::are_trapped) ::prctl(PR_SET_TSC, PR_TSC_ENABLE);
 }
 void trap_time_stamps_again() {
-  if (trapping) ::prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
+  if (counter_reads_now == reads::are_trapped) ::prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
 }
 
 bool emulate_time_stamp(void* context) {
   auto& u = *static_cast<ucontext_t*>(context);
   const machine::counter_read read = machine::read_at(u);
+  if (read == machine::counter_read::none) return false;
+  if (probing) {
+    probing = false;
+    machine::answer_read(u, 0);
+    return true;
+  }
   std::uint64_t ps = 0;
-  if (read == machine::counter_read::none || !look_at_clock(ps)) return false;
+  if (!look_at_clock(ps)) {
+    if (counter_reads_now != reads::are_replaced) return false;
+    machine::answer_read(u, machine::read_counter());
+    return true;
+  }
   const double of = read == machine::counter_read::ticks ? static_cast<double>(ps) : static_cast<double>(ps_per_second);
   machine::answer_read(u, static_cast<std::uint64_t>(of * tsc_per_ps()));
   return true;

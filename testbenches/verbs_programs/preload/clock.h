@@ -14,7 +14,8 @@ std::uint64_t uptime_of(std::uint64_t ps);
 
 // Reads the calling thread's time, and charges the read. False = there is no simulator.
 bool look_at_clock(std::uint64_t& ps);
-// Makes reads of the time-stamp counter trap from now on, in this thread and its later children.
+// Makes reads of the time-stamp counter fault from now on, in this thread and its later children. The kernel does so, or other
+// instructions in their place.
 void trap_time_stamps();
 // Lets programs that are started next read the machine's time-stamp counter.
 void release_time_stamps();

@@ -14,6 +14,7 @@
 #include "testbenches/verbs_programs/channel/machine.h"
 #include "testbenches/verbs_programs/preload/clock.h"
 #include "testbenches/verbs_programs/preload/connection.h"
+#include "testbenches/verbs_programs/preload/counter_reads.h"
 #include "testbenches/verbs_programs/preload/libc.h"
 #include "testbenches/verbs_programs/preload/operands.h"
 #include "testbenches/verbs_programs/preload/signals.h"
@@ -231,7 +232,7 @@ void step(int signal, siginfo_t* info, void* context) {
 
 void fault(int signal, siginfo_t* info, void* context) {
   const int kept = errno;
-  const bool ours = info->si_code == SI_KERNEL && emulate_time_stamp(context);
+  const bool ours = info->si_code == SI_KERNEL && (emulate_time_stamp(context) || have_libraries_changed(context));
   errno = kept;
   if (!ours) hand_on(program_fault, signal, info, context);
 }

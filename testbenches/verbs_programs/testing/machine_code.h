@@ -7,11 +7,10 @@
 
 namespace misuse {
 
+using hcasim::machine::read_counter;
+
 #if defined(__x86_64__)
 
-inline std::uint64_t read_counter() {
-  return __builtin_ia32_rdtsc();
-}
 // Adds 1 to a number in memory, with one instruction.
 inline void increment(volatile std::uint64_t& n) {
   asm volatile("incq %0" : "+m"(n));
@@ -28,11 +27,6 @@ inline long call_kernel(long number, long a, long b, long c, long d, long e, lon
 
 #elif defined(__aarch64__)
 
-inline std::uint64_t read_counter() {
-  std::uint64_t ticks = 0;
-  asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-  return ticks;
-}
 inline void increment(volatile std::uint64_t& n) {
   n = n + 1;
 }
