@@ -18,6 +18,7 @@ class completion_command final : public command {
  public:
   completion_command() : command("completion", "Print a completion script: eval \"$(hcasim completion bash)\"") {}
 
+  [[nodiscard]] bool shows_all_options() const override { return true; }
   void declare(CLI::App& options) override {
     options.add_option("shell", shell_, "bash, zsh or fish")
         ->required()
@@ -48,6 +49,7 @@ class man_command final : public command {
  public:
   man_command() : command("man", "Print the manual page: hcasim man | man -l -") {}
 
+  [[nodiscard]] bool shows_all_options() const override { return true; }
   void declare(CLI::App& options) override { options.add_flag("--json", json_, "Print commands and options as JSON"); }
   int run(const context& c) override {
     std::cout << (json_ ? dump(manual_json(c.program, places::version)) : manual_page(c.program, places::version));

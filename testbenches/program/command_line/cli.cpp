@@ -100,12 +100,18 @@ int run_words(int argc, char** argv, platform_factory machine) {
   app.option_defaults()->disable_flag_override();  // --spans=3: an option without a value refuses one
   app.set_version_flag("--version", std::string("hcasim ") + places::version);
   const command_list commands = all_commands();
+  // The options of all testbenches' parameters take longer to declare than a short run.
+  const bool names_command = argc > 1 && argv[1][0] != '-';
+  const bool needs_all = !names_command || std::any_of(commands.begin(), commands.end(), [&](const auto& c) {
+    return c->shows_all_options() && c->name() == argv[1];
+  });
   for (const auto& c : commands) {
-    c->declare(*app.add_subcommand(c->name(), c->summary()));
+    CLI::App& own = *app.add_subcommand(c->name(), c->summary());
+    if (needs_all || c->name() == argv[1]) c->declare(own);
     argc = c->take_words(argc, argv);
   }
 
-  if (argc > 1 && argv[1][0] != '-') {
+  if (names_command) {
     std::vector<std::string> names;
     for (const auto& c : commands) names.push_back(c->name());
     if (std::find(names.begin(), names.end(), argv[1]) == names.end()) {

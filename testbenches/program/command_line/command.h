@@ -16,7 +16,7 @@ namespace hcasim {
 class command {
  public:
   struct context {
-    const CLI::App& program;  // with all commands
+    const CLI::App& program;  // with all commands, and the options of all if the command shows them
     const CLI::App& own;      // this one's options, as they were given
     platform_factory machine;
   };
@@ -29,6 +29,8 @@ class command {
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const std::string& summary() const { return summary_; }
 
+  // Returns whether the command needs the options of all commands.
+  [[nodiscard]] virtual bool shows_all_options() const { return false; }
   // Takes words other than the program's own options; returns the number of remaining words.
   virtual int take_words(int argc, char** /*argv*/) { return argc; }
   virtual void declare(CLI::App& options) = 0;
