@@ -179,8 +179,12 @@ class whole_run {
     const result& r = context_->result();
     speed_.emplace(measure_host(*context_, units, begin_));
     resources_ = resources_of(run_.tree(), m, m.measured(), r.resources());
-    document_ = ordered_json{
-        {"hcasim", places::version}, {"testbench", run_.name()}, {"seed", description_.seed()}, {"simulated_ns", to_ns(end_)}};
+    constexpr std::size_t most_members = 32;
+    document_ = roomy_object(most_members);
+    document_["hcasim"] = places::version;
+    document_["testbench"] = run_.name();
+    document_["seed"] = description_.seed();
+    document_["simulated_ns"] = to_ns(end_);
     if (r.partial()) document_["partial"] = true;
     document_.update(result_json(r));
     document_["measured"] = measured_json(m);

@@ -43,7 +43,7 @@ ordered_json value(const knob_tree::leaf& l) {
 }
 
 ordered_json group(const knob_tree& tree, const knob_tree::node& n) {
-  ordered_json out = ordered_json::object();
+  ordered_json out = roomy_object(n.children.size());
   for (const std::size_t c : n.children) {
     const knob_tree::node& child = tree.at(c);
     if (child.leaf >= 0) {

@@ -38,6 +38,12 @@ ordered_json number(double v) {
   return v;
 }
 
+ordered_json roomy_object(std::size_t members) {
+  ordered_json out = ordered_json::object();
+  out.get_ref<ordered_json::object_t&>().reserve(members);
+  return out;
+}
+
 std::string number_text(double v) {
   if (!std::isfinite(v)) return "-";
   if (v == std::floor(v) && std::fabs(v) < 1e15) return fmt::format("{:.0f}", v);

@@ -26,6 +26,9 @@ std::string number_text(double v);
 // Returns a whole number without a point, so that a count does not read 12.0; null when not finite.
 nlohmann::ordered_json number(double v);
 
+// Returns an object with room for so many members. Growth copies all that an object holds, since names cannot be moved.
+nlohmann::ordered_json roomy_object(std::size_t members);
+
 // Returns the sum of every counter with one of these names, over all units.
 std::uint64_t sum_counters(const std::vector<unit*>& units, const std::vector<std::string>& names);
 

@@ -1,6 +1,7 @@
 #include "testbenches/program/results/statistics_report.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -91,24 +92,31 @@ std::string unit_of(const statistic& s, std::string_view number) {
 }
 
 ordered_json statistics_json(const measurement& m, const measurement::part& p) {
-  ordered_json out = ordered_json::object();
+  std::map<const unit*, std::size_t> numbers;
+  for (const measurement::entry& e : m.entries()) ++numbers[e.of];
+  ordered_json out = roomy_object(numbers.size());
   for (std::size_t i = 0; i < m.entries().size(); ++i) {
     const measurement::entry& e = m.entries()[i];
     const statistic& s = e.reader.of();
-    ordered_json entry{{"unit", shown_unit(s)}};
+    constexpr std::size_t most_members = 16;
+    ordered_json entry = roomy_object(most_members);
+    entry["unit"] = shown_unit(s);
     for (const statistic_number& n : numbers_of(s, p.values[i])) entry[n.name.empty() ? "value" : n.name] = number(n.value);
     if (std::holds_alternative<level*>(s.value) && e.of->signals().has(s.signal)) entry["signal"] = s.signal;
     entry["help"] = s.help;
-    out[e.of->name()][s.name] = std::move(entry);
+    ordered_json& of = out[e.of->name()];
+    if (of.is_null()) of = roomy_object(numbers.at(e.of));
+    of[s.name] = std::move(entry);
   }
   return out;
 }
 
 ordered_json bare_statistics(const ordered_json& full) {
-  ordered_json out = ordered_json::object();
+  ordered_json out = roomy_object(full.size());
   for (const auto& [unit_name, list] : full.items()) {
+    ordered_json& of = out[unit_name] = roomy_object(list.size());
     for (const auto& [name, entry] : list.items()) {
-      ordered_json& to = out[unit_name][name];
+      ordered_json& to = of[name];
       if (const auto value = entry.find("value"); value != entry.end()) {
         to = *value;
         continue;
