@@ -308,6 +308,14 @@ TEST_F(misuse, programs_may_block_all_signals) {
   EXPECT_EQ(run_own("masked").status, 0) << printed(0);
 }
 
+// Reads of the library itself must stay when those of the program are replaced.
+TEST_F(misuse, threads_read_the_counter_after_their_end) {
+  for (const char* how : {"", "env HCASIM_REPLACE_COUNTER_READS=1 "}) {
+    EXPECT_EQ(run(how + program_ + " late_reads").status, 0) << how << printed(0);
+    EXPECT_EQ(printed(0), "late reads: 12\n") << how;
+  }
+}
+
 TEST_F(misuse, a_shared_queue_grows) {
   EXPECT_EQ(run_own("grow").status, 0) << printed(0);
 }

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "testbenches/verbs_programs/channel/machine.h"
+#include "testbenches/verbs_programs/preload/connection.h"
 #include "testbenches/verbs_programs/preload/instructions.h"
 
 // NOLINTBEGIN(performance-no-int-to-ptr): registers and tables hold numbers
@@ -114,8 +115,12 @@ int change(dl_phdr_info* object, std::size_t /*bytes*/, void* /*unused*/) {
   present_now.at[present_now.count++] = place;
   // The kernel's own code for programs (vDSO) has no file; the program's name is empty.
   const bool kernels = std::strncmp(object->dlpi_name, "linux-vdso", 10) == 0;
-  if (kernels || changed.has(place)) return 0;
   const std::span headers(object->dlpi_phdr, object->dlpi_phnum);
+  // The preload library reads the counter for threads without a simulator.
+  const bool own = std::any_of(headers.begin(), headers.end(), [place](const auto& h) {
+    return h.p_type == PT_LOAD && reinterpret_cast<std::uintptr_t>(&changed) - place - h.p_vaddr < h.p_memsz;
+  });
+  if (kernels || own || changed.has(place)) return 0;
   const std::uint8_t* table = nullptr;
   for (const auto& h : headers) {
     if (h.p_type == PT_GNU_EH_FRAME) table = reinterpret_cast<const std::uint8_t*>(place + h.p_vaddr);
@@ -144,7 +149,9 @@ bool replace_counter_reads() {
 bool have_libraries_changed(void* context) {
   auto& u = *static_cast<ucontext_t*>(context);
   if (machine::place_of(u) != _r_debug.r_brk) return false;
-  if (_r_debug.r_state == r_debug::RT_CONSISTENT) change_new_objects();
+  if (_r_debug.r_state == r_debug::RT_CONSISTENT && !change_new_objects()) {
+    give_up("reads of the time-stamp counter in a library that it loads cannot be replaced");
+  }
   machine::go_back(u);
   return true;
 }

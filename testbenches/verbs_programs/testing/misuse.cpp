@@ -31,6 +31,7 @@ int main(int argc, char** argv) {
                                                {"clocks", clocks},
                                                {"limits", limits},
                                                {"machine_clocks", machine_clocks},
+                                               {"late_reads", late_reads},
                                                {"timers", timer_files},
                                                {"signals", timers_that_signal}};
   if (argc == 4 && std::strcmp(argv[1], "wake") == 0) {

@@ -160,6 +160,7 @@ void faults();
 void forked();
 void grow();
 void killed();
+void late_reads();
 void leave();
 void limits();
 void machine_clocks();

@@ -1,5 +1,6 @@
 // Every clock of a program shows simulated time, and clocks of processor time do so, too.
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
 #include <sys/time.h>
@@ -7,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <ctime>
 #include <string>
@@ -92,6 +94,18 @@ void masked() {
     REQUIRE(pthread_sigmask(SIG_SETMASK, &old, nullptr) == 0);
   }
   for (int i = 0; i < 200; ++i) std::thread([&work] { work = work + 1; }).join();
+}
+
+// Reads the time-stamp counter of threads that have told the simulator their end.
+void late_reads() {
+  static pthread_key_t key;
+  static std::atomic<int> reads{0};
+  open();
+  REQUIRE(pthread_key_create(&key, [](void* again) {
+            if (read_ticks() != 0 && ++reads % PTHREAD_DESTRUCTOR_ITERATIONS != 0) pthread_setspecific(key, again);
+          }) == 0);
+  for (int i = 0; i < 3; ++i) std::thread([] { REQUIRE(pthread_setspecific(key, &key) == 0); }).join();
+  std::printf("late reads: %d\n", reads.load());
 }
 
 void clocks() {
