@@ -3,6 +3,15 @@
 const results = (() => {
   const data = JSON.parse(document.getElementById('data').textContent);
   const axes = data.axes, metrics = data.metrics;
+  function expand(column) {
+    if (Array.isArray(column)) return column;
+    const values = [];
+    for (let i = 0; i < column.runs.length; i += 2) {
+      for (let n = 0; n < column.runs[i + 1]; ++n) values.push(column.runs[i]);
+    }
+    return values;
+  }
+  for (const set of [data, data.other ?? {columns: []}]) set.columns = set.columns.map(expand);
   const mean = -1;  // in a place: the mean over the values of this axis
 
   // Row of each combination of axis values, by the number that the values' indices make; -1 = there is none.
@@ -23,23 +32,26 @@ const results = (() => {
   // Of Student's distribution: half the width of the 95 % interval in standard errors, for 1, 2, ... degrees of freedom.
   const student = [12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145, 2.131, 2.12, 2.11, 2.101, 2.093, 2.086];
 
-  // Returns the rows at a place; several where it has means.
-  function rowsAt(set, at) {
-    let numbers = [0];
-    at.forEach((v, i) => {
-      const values = v === mean ? axes[i].labels.map((_, k) => k) : [v];
-      numbers = numbers.flatMap((n) => values.map((k) => n + k * strides[i]));
-    });
-    return numbers.map((n) => set.rows[n]).filter((n) => n >= 0);
+  // Calls `use` with each value of a column at a place; with several where the place has means.
+  function eachValue(set, column, at, use, axis = 0, number = 0) {
+    if (axis === at.length) {
+      const row = set.rows[number], value = row < 0 ? null : column[row];
+      if (value !== null) use(value);
+      return;
+    }
+    const [first, last] = at[axis] === mean ? [0, axes[axis].labels.length - 1] : [at[axis], at[axis]];
+    for (let v = first; v <= last; ++v) eachValue(set, column, at, use, axis + 1, number + v * strides[axis]);
   }
   // Returns {value, error}: error is half the 95 % interval of a mean; both null where there is nothing.
   function reading(set, at, metric) {
-    const values = rowsAt(set, at).map((n) => set.columns[axes.length + metric][n]).filter((v) => v !== null);
-    if (!values.length) return {value: null, error: null};
-    const average = values.reduce((a, b) => a + b, 0) / values.length;
-    if (values.length < 2) return {value: average, error: null};
-    const spread = Math.sqrt(values.reduce((sum, v) => sum + (v - average) ** 2, 0) / (values.length - 1));
-    return {value: average, error: (student[values.length - 2] ?? 1.96) * spread / Math.sqrt(values.length)};
+    const column = set.columns[axes.length + metric];
+    let count = 0, sum = 0, squares = 0;
+    eachValue(set, column, at, (v) => { ++count, sum += v; });
+    if (!count) return {value: null, error: null};
+    const average = sum / count;
+    if (count < 2) return {value: average, error: null};
+    eachValue(set, column, at, (v) => { squares += (v - average) ** 2; });
+    return {value: average, error: (student[count - 2] ?? 1.96) * Math.sqrt(squares / (count - 1)) / Math.sqrt(count)};
   }
   const value = (set, at, metric) => reading(set, at, metric).value;
   const placeOf = (row) => axes.map((_, i) => data.columns[i][row]);
@@ -53,7 +65,7 @@ const results = (() => {
   const status = (row) => data.statuses[data.columns[axes.length + metrics.length][row]];
   const command = (row) => 'hcasim run ' + data.file + ' --point ' + (row + 1);
 
-  return {data, axes, metrics, sets, mean, rowsAt, reading, value, placeOf, placeText, hasUnit, withUnit, shown, lessIsBetter, isNumeric, status, command,
+  return {data, axes, metrics, sets, mean, reading, value, placeOf, placeText, hasUnit, withUnit, shown, lessIsBetter, isNumeric, status, command,
     rows: data.columns[0].length};
 })();
 
