@@ -11,7 +11,7 @@ namespace hcasim {
 namespace {
 
 constexpr double bar_length = 40;
-constexpr std::size_t shown = 12;
+constexpr std::size_t resources_shown = 12;
 
 std::string bar(double begin, double length) {
   const auto cells = [](double share) { return static_cast<std::size_t>(std::lround(share * bar_length)); };
@@ -75,7 +75,7 @@ std::string explain(const std::vector<waterfall>& waterfalls, const std::vector<
   std::string out;
   for (const waterfall& w : waterfalls) out += waterfall_text(w) + "\n";
   std::vector<std::vector<std::string>> rows{{"resource", "", "busy %", "", "meaning"}};
-  for (std::size_t i = 0; i < std::min(resources.size(), shown); ++i) {
+  for (std::size_t i = 0; i < std::min(resources.size(), resources_shown); ++i) {
     const resource_use& u = resources[i];
     if (u.utilisation < 0.0005) break;
     rows.push_back({u.unit, u.name, fmt::format("{:.1f}", u.utilisation * 100), bar(0, u.utilisation), u.help});

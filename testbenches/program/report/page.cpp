@@ -168,7 +168,7 @@ ordered_json details_of(result_file& results) {
                   wanted, most),
       [&](const auto& row) {
         ordered_json& to = details[row[0]] = ordered_json::object();
-        const auto parsed = [&](int i) { return row[i].empty() ? ordered_json() : ordered_json::parse(row[i]); };
+        const auto parsed = [&](std::size_t i) { return row[i].empty() ? ordered_json() : ordered_json::parse(row[i]); };
         if (const ordered_json failures = parsed(1); !failures.empty()) to["failures"] = failures;
         for (const ordered_json& r : parsed(2)) {
           if (to["resources"].size() == busiest) break;
