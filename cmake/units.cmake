@@ -137,12 +137,13 @@ endfunction()
 
 # hca_test(NAME SOURCES... [LINK ...] [LABELS ...] [TIMEOUT seconds] [COST seconds]): a GoogleTest program; every test runs in a
 # process of its own. COST: about what its longest take; the longest begin first, so that none runs alone at the end. TIMED: a filter of
-# tests that measure a time of the host; they run alone.
+# tests that measure a time of the host; they run alone. LONG: not built with the others, and listed where it is; all its tests are in
+# scripts/long_tests.txt, and `ninja tests_long` builds it.
 function(hca_test name)
   if(NOT HCASIM_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "TIMEOUT;COST;TIMED" "LINK;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "LONG" "TIMEOUT;COST;TIMED" "LINK;LABELS" ${ARGN})
   if(NOT HCASIM_UNIT_TESTS AND ARG_LABELS MATCHES "^(unit|firmware)$")
     return()
   endif()
@@ -163,6 +164,15 @@ function(hca_test name)
     set(ARG_TIMED TEST_FILTER -${ARG_TIMED})
   endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST ${ARG_TIMED} PROPERTIES ${properties})
+  if(ARG_LONG)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    add_dependencies(tests_long ${name})
+    get_property(lists DIRECTORY PROPERTY TEST_INCLUDE_FILES)
+    list(POP_BACK lists its_list)
+    set(where_built ${CMAKE_CURRENT_BINARY_DIR}/${name}_where_built.cmake)
+    file(WRITE ${where_built} "if(EXISTS \"${CMAKE_CURRENT_BINARY_DIR}/${name}\")\n  include(\"${its_list}\")\nendif()\n")
+    set_property(DIRECTORY PROPERTY TEST_INCLUDE_FILES ${lists} ${where_built})
+  endif()
   if(NOT ARG_LABELS MATCHES "^(unit|firmware)$")
     add_dependencies(${name} parts)
   endif()
