@@ -12,12 +12,6 @@ struct operands {
   std::size_t number = 0;
 };
 
-struct widths {
-  bool narrow = false;       // numbers of 2 bytes for 4
-  bool short_place = false;  // addresses of 4 bytes for 8
-  bool wide = false;         // numbers of 8 bytes where the instruction has them
-};
-
 constexpr operands not_known{.known = false};
 
 bool in(unsigned op, unsigned first, unsigned last) {
@@ -25,8 +19,9 @@ bool in(unsigned op, unsigned first, unsigned last) {
 }
 
 // Opcodes of one byte. `digit`: bits 3 to 5 of the byte behind the opcode.
-operands of_one_byte(unsigned op, unsigned digit, const widths& p) {
-  const std::size_t word = p.narrow && !p.wide ? 2 : 4;
+operands of_one_byte(unsigned op, unsigned digit, const instruction& i) {
+  const bool wide = (i.rex & 8) != 0;  // a number has 8 bytes where the instruction has such
+  const std::size_t word = i.narrow && !wide ? 2 : 4;
   if (op < 0x40) {
     const unsigned form = op & 7;
     return form < 4    ? operands{.address = true}
@@ -38,8 +33,8 @@ operands of_one_byte(unsigned op, unsigned digit, const widths& p) {
   if (in(op, 0x6c, 0x6f) || in(op, 0xa4, 0xa7) || in(op, 0xaa, 0xaf) || in(op, 0xec, 0xef)) return {};
   if (in(op, 0x70, 0x7f) || in(op, 0xb0, 0xb7) || in(op, 0xe0, 0xe7)) return {.number = 1};
   if (in(op, 0x84, 0x8f) || in(op, 0xd0, 0xd3) || in(op, 0xd8, 0xdf)) return {.address = true};
-  if (in(op, 0xa0, 0xa3)) return {.number = p.short_place ? std::size_t{4} : 8};
-  if (in(op, 0xb8, 0xbf)) return {.number = p.wide ? 8 : word};
+  if (in(op, 0xa0, 0xa3)) return {.number = i.short_place ? std::size_t{4} : 8};
+  if (in(op, 0xb8, 0xbf)) return {.number = wide ? 8 : word};
   if (in(op, 0xf8, 0xfd)) return {};
   switch (op) {
     case 0x63:
@@ -156,58 +151,56 @@ bool is_prefix(unsigned b) {
 
 }  // namespace
 
-std::size_t instruction_length(std::span<const std::uint8_t> code) {
+instruction decode(std::span<const std::uint8_t> code) {
   constexpr std::size_t longest = 15;
   // Bytes behind the code read as zero and make the instruction longer than the code.
   const auto byte = [code](std::size_t i) { return i < code.size() ? unsigned{code[i]} : 0U; };
-  widths p;
+  instruction i;
   std::size_t at = 0;
   for (; at < longest && is_prefix(byte(at)); ++at) {
-    p.narrow |= byte(at) == 0x66;
-    p.short_place |= byte(at) == 0x67;
+    i.narrow |= byte(at) == 0x66;
+    i.short_place |= byte(at) == 0x67;
+    i.repeat |= byte(at) == 0xf3;
+    i.other_prefix |= byte(at) != 0x66 && byte(at) != 0xf3;
   }
-  if ((byte(at) & 0xf0) == 0x40) p.wide = (byte(at++) & 8) != 0;
-  operands o;
+  if ((byte(at) & 0xf0) == 0x40) i.rex = byte(at++);
   const unsigned first = byte(at++);
+  i.vector = first == 0xc4 || first == 0xc5 || first == 0x62;
   if (first == 0xc5) {  // VEX of two bytes
+    i.map = 1;
     ++at;
-    o = of_map(1, byte(at++));
   } else if (first == 0xc4) {  // VEX of three bytes
-    const unsigned map = byte(at) & 31;
+    i.map = byte(at) & 31;
     at += 2;
-    o = of_map(map, byte(at++));
   } else if (first == 0x62) {  // EVEX
-    const unsigned map = byte(at) & 7;
+    i.map = byte(at) & 7;
     at += 3;
-    o = of_map(map, byte(at++));
   } else if (first == 0x8f && (byte(at) & 0x38) != 0) {  // XOP
-    return 0;
+    return i;
   } else if (first == 0x0f) {
-    const unsigned op = byte(at++);
-    if (op == 0x38) {
-      o = of_map(2, byte(at++));
-    } else if (op == 0x3a) {
-      o = of_map(3, byte(at++));
-    } else {
-      o = of_map(1, op);
-    }
-  } else {
-    o = of_one_byte(first, byte(at) >> 3 & 7, p);
+    i.map = byte(at) == 0x38 ? 2 : byte(at) == 0x3a ? 3 : 1;
+    if (i.map > 1) ++at;
   }
-  if (!o.known || at > code.size()) return 0;
+  const bool one_byte = !i.vector && i.map == 0;
+  i.opcode = one_byte ? first : byte(at++);
+  const operands o = one_byte ? of_one_byte(first, byte(at) >> 3 & 7, i) : of_map(i.map, i.opcode);
+  if (!o.known || at > code.size()) return i;
   if (o.address) {
     const std::size_t length = address_length(code.data() + at, code.size() - at);
-    if (length == 0) return 0;
+    if (length == 0) return i;
+    i.address = at;
     at += length;
   }
+  i.number = o.number;
   at += o.number;
-  return at <= std::min(longest, code.size()) ? at : 0;
+  if (at <= std::min(longest, code.size())) i.length = at;
+  return i;
 }
 
 bool begins_at(std::span<const std::uint8_t> code, std::size_t place) {
   std::size_t at = 0;
   while (at < place) {
-    const std::size_t length = instruction_length(code.subspan(at));
+    const std::size_t length = decode(code.subspan(at)).length;
     if (length == 0) return false;
     at += length;
   }

@@ -19,9 +19,9 @@ using machine_code = std::vector<std::uint8_t>;
 
 // The whole instruction, and no beginning of it.
 void expect_whole(const machine_code& code) {
-  EXPECT_EQ(instruction_length(code), code.size()) << unsigned{code.front()};
+  EXPECT_EQ(decode(code).length, code.size()) << unsigned{code.front()};
   for (std::size_t n = 0; n < code.size(); ++n) {
-    EXPECT_EQ(instruction_length(std::span(code).first(n)), 0U) << unsigned{code.front()} << ", " << n << " bytes";
+    EXPECT_EQ(decode(std::span(code).first(n)).length, 0U) << unsigned{code.front()} << ", " << n << " bytes";
   }
 }
 
@@ -49,10 +49,10 @@ TEST(Instructions, LengthsOfEveryForm) {
 }
 
 TEST(Instructions, KnowsWhatIsNone) {
-  EXPECT_EQ(instruction_length(machine_code{0x06, 0, 0, 0}), 0U);              // not in 64-bit mode
-  EXPECT_EQ(instruction_length(machine_code(16, 0x66)), 0U);                   // prefixes without end
-  EXPECT_EQ(instruction_length(machine_code{0x8f, 0xe9, 0x78, 0x81, 0}), 0U);  // XOP
-  EXPECT_EQ(instruction_length(machine_code{0x48, 0x48, 0x89, 0xc0}), 0U);     // a REX prefix before another
+  EXPECT_EQ(decode(machine_code{0x06, 0, 0, 0}).length, 0U);              // not in 64-bit mode
+  EXPECT_EQ(decode(machine_code(16, 0x66)).length, 0U);                   // prefixes without end
+  EXPECT_EQ(decode(machine_code{0x8f, 0xe9, 0x78, 0x81, 0}).length, 0U);  // XOP
+  EXPECT_EQ(decode(machine_code{0x48, 0x48, 0x89, 0xc0}).length, 0U);     // a REX prefix before another
 }
 
 TEST(Instructions, TellsAReadOfTheCounterFromBytesLikeIt) {
@@ -91,7 +91,7 @@ TEST(Instructions, AreAsLongAsTheDisassemblerSays) {
       code.push_back(static_cast<std::uint8_t>(byte));
     }
     ++instructions;
-    ASSERT_EQ(instruction_length(code), code.size()) << text;
+    ASSERT_EQ(decode(code).length, code.size()) << text;
   }
   EXPECT_GT(instructions, 100'000U);
 }

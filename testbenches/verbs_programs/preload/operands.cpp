@@ -3,91 +3,81 @@
 #include <array>
 #include <cstring>
 
+#include "testbenches/verbs_programs/preload/instructions.h"
+
 namespace hcasim::preload {
 
 #if defined(__x86_64__)
 
 namespace {
 
-enum class shape : std::uint8_t {
-  plain,
-  operand,
-  operand_byte,
-  operand_word,
-  unknown
-};  // a word = 4 bytes, or 2 with a prefix
-
 // The numbers of registers in an instruction, as places in a register file: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 ...
 constexpr std::array<std::uint8_t, 16> places{13, 14, 12, 11, 15, 10, 9, 8, 0, 1, 2, 3, 4, 5, 6, 7};
 
-shape arithmetic(unsigned op) {
-  const unsigned form = op & 7;
-  if (form < 4) return shape::operand;
-  return form < 6 ? shape::plain : shape::unknown;
-}
+constexpr unsigned lea = 0x8d;
+constexpr unsigned pause = 0x90;
+constexpr unsigned endbr = 0x1e;  // behind 0f, as the next
+constexpr unsigned nop = 0x1f;
 
-shape one_byte(unsigned op, unsigned digit) {
-  if (op < 0x40) return arithmetic(op);
-  if ((op & 0xf0) == 0x50 || (op & 0xf0) == 0x70 || (op & 0xf0) == 0xb0) return shape::plain;
-  if (op >= 0xd0 && op <= 0xd3) return shape::operand;
+// Returns whether loops over memory have this instruction of one byte.
+bool is_usual(unsigned op) {
+  if (op < 0x40) return (op & 7) < 6;
+  if ((op & 0xf0) == 0x50 || (op & 0xf0) == 0x70 || (op & 0xf0) == 0xb0) return true;
+  if (op >= 0xd0 && op <= 0xd3) return true;
   switch (op) {
-    case 0x8d:  // lea
-    case 0x90:
-    case 0x98:
-    case 0x99:
-    case 0xa8:
-    case 0xa9:
-    case 0xc3:
-    case 0xc9:
-    case 0xe8:
-    case 0xe9:
-    case 0xeb:
-      return shape::plain;
     case 0x63:
+    case 0x69:
+    case 0x6b:
+    case 0x80:
+    case 0x81:
+    case 0x83:
     case 0x84:
     case 0x85:
     case 0x88:
     case 0x89:
     case 0x8a:
     case 0x8b:
-    case 0xfe:
-    case 0xff:
-      return shape::operand;
-    case 0x6b:
-    case 0x80:
-    case 0x83:
+    case lea:
+    case pause:
+    case 0x98:
+    case 0x99:
+    case 0xa8:
+    case 0xa9:
     case 0xc0:
     case 0xc1:
+    case 0xc3:
     case 0xc6:
-      return shape::operand_byte;
-    case 0x69:
-    case 0x81:
     case 0xc7:
-      return shape::operand_word;
+    case 0xc9:
+    case 0xe8:
+    case 0xe9:
+    case 0xeb:
     case 0xf6:
-      return digit < 2 ? shape::operand_byte : shape::operand;
     case 0xf7:
-      return digit < 2 ? shape::operand_word : shape::operand;
+    case 0xfe:
+    case 0xff:
+      return true;
     default:
-      return shape::unknown;
+      return false;
   }
 }
 
-shape two_bytes(unsigned op) {
-  if ((op & 0xf0) == 0x80 || op == 0x1e || op == 0x1f) return shape::plain;  // jumps, endbr, nop
-  if ((op & 0xf0) == 0x40 || (op & 0xf0) == 0x90) return shape::operand;
+// The same behind 0f.
+bool is_usual_of_two(unsigned op) {
+  if ((op & 0xf0) == 0x80 || (op & 0xf0) == 0x40 || (op & 0xf0) == 0x90) return true;
   switch (op) {
+    case endbr:
+    case nop:
     case 0xa3:
     case 0xaf:
     case 0xb6:
     case 0xb7:
+    case 0xba:
     case 0xbe:
     case 0xbf:
-      return shape::operand;
-    case 0xba:
-      return shape::operand_byte;
+      return true;
     default:
-      return shape::unknown;
+      return false;
   }
 }
 
@@ -100,21 +90,8 @@ std::int64_t word_at(const std::uint8_t* at) {
   return v;
 }
 
-struct prefixes {
-  bool narrow = false;  // words of 2 bytes
-  bool repeat = false;
-  unsigned rex = 0;
-};
-
-prefixes take_prefixes(const std::uint8_t*& at) {
-  prefixes p;
-  for (; *at == 0x66 || *at == 0xf3; ++at) (*at == 0x66 ? p.narrow : p.repeat) = true;
-  if ((*at & 0xf0) == 0x40) p.rex = *at++;
-  return p;
-}
-
-// `at` is behind the opcode, `behind` the number of bytes behind the address.
-std::uint64_t address_of(const std::uint8_t* at, unsigned rex, unsigned behind, const machine::registers& registers) {
+// `at` is at ModRM, `behind` the number of bytes behind the address.
+std::uint64_t address_of(const std::uint8_t* at, unsigned rex, std::size_t behind, const machine::registers& registers) {
   const auto value = [&](unsigned number, unsigned bit) { return registers[places[(number & 7) | ((rex & bit) ? 8U : 0U)]]; };
   const unsigned mod = *at >> 6;
   unsigned base = *at++ & 7;
@@ -141,17 +118,13 @@ std::uint64_t address_of(const std::uint8_t* at, unsigned rex, unsigned behind, 
 
 operand operand_of(const std::uint8_t* code, const machine::registers& registers) {
   using kind = operand::kind;
-  const prefixes p = take_prefixes(code);
-  const bool escaped = *code == 0x0f;
-  if (escaped) ++code;
-  const unsigned op = *code++;
-  const bool harmless = escaped ? op == 0x1e : op == 0x90;  // endbr, pause
-  const shape s = escaped ? two_bytes(op) : one_byte(op, *code >> 3 & 7);
-  if (s == shape::unknown || (p.repeat && !harmless)) return {kind::unknown};
-  if (s == shape::plain || *code >> 6 == 3) return {kind::none};
-  const unsigned word = p.narrow ? 2 : 4;
-  const unsigned behind = s == shape::operand ? 0 : s == shape::operand_byte ? 1 : word;
-  return {kind::memory, address_of(code, p.rex, behind, registers)};
+  const instruction i = decode({code, 15});
+  const bool known = i.length != 0 && !i.vector && !i.other_prefix && i.map < 2;
+  if (!known || !(i.map == 1 ? is_usual_of_two(i.opcode) : is_usual(i.opcode))) return {kind::unknown};
+  if (i.repeat && i.opcode != (i.map == 1 ? endbr : pause)) return {kind::unknown};
+  const bool none = i.map == 1 ? i.opcode == endbr || i.opcode == nop : i.opcode == lea;
+  if (none || i.address == 0 || code[i.address] >> 6 == 3) return {kind::none};
+  return {kind::memory, address_of(code + i.address, i.rex, i.number, registers)};
 }
 
 #else
