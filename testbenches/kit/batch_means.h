@@ -12,6 +12,7 @@ namespace hcasim::kit {
 class batch_means {
  public:
   static constexpr std::size_t most = 64;
+  static constexpr std::size_t first_look = 48;
   static constexpr double most_correlation = 0.2;
 
   // Adds the growth of both totals in the next step of the run. Steps are equally long.
@@ -29,8 +30,8 @@ class batch_means {
   [[nodiscard]] bool within(double precision) const;
   // Returns whether steady() may say yes now.
   [[nodiscard]] bool looks() const;
-  // Returns whether a run may end here: within(), looked at when there are 48 and 64 batches alone. A look at each step would
-  // find a lucky moment.
+  // Returns whether a run may end here: within(), looked at when there are `first_look` and `most` batches alone. A look at
+  // each step would find a lucky moment.
   [[nodiscard]] bool steady(double precision) const;
 
  private:

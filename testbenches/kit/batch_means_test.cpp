@@ -20,6 +20,20 @@ TEST(batch_means, equal_steps_have_no_interval) {
   EXPECT_TRUE(b.steady(0.01));
 }
 
+// Rounding errors hang together from step to step, and say nothing of the quantity.
+TEST(batch_means, steps_that_differ_by_rounding_alone_are_steady) {
+  batch_means b;
+  double time = 0.3;
+  for (int i = 0; i < 48; ++i) {
+    const double before = time;
+    time += i < 24 ? 0.1 : 0.1 * (1 + 1e-15);
+    b.add(1, time - before);
+  }
+  EXPECT_GT(b.half_width(), 0);
+  EXPECT_LT(b.half_width(), 1e-12 * b.mean());
+  EXPECT_TRUE(b.steady(0.01));
+}
+
 TEST(batch_means, batches_double_when_there_are_too_many) {
   batch_means b;
   double sum = 0;
