@@ -12,6 +12,18 @@
 namespace hcasim::kit {
 namespace {
 
+std::uint32_t under_way(const stream_options& o) {
+  return o.outstanding != 0 ? o.outstanding : o.window * o.qps;
+}
+
+}  // namespace
+
+std::uint64_t messages_of_step(const stream_options& o) {
+  return std::max(16U, under_way(o) / 8);
+}
+
+namespace {
+
 struct target_regions {
   std::vector<address> qps;
   std::vector<ibv_sge> regions;  // address, length, R_Key
@@ -105,6 +117,57 @@ class request_maker {
   std::uint64_t made_ = 0;
 };
 
+// Measures in the middle of a stretch, when `first` messages are completed and until the rate is known.
+class steady_part {
+ public:
+  steady_part(const stream_options& o, stream_result& r, cpu& c, std::uint64_t first)
+      : options_(o), result_(r), cpu_(c), step_(messages_of_step(o)), at_(first) {}
+
+  // Returns whether the part ends now, with so many messages completed.
+  bool ends(std::uint64_t completed);
+  [[nodiscard]] ps waited() const { return waited_; }  // of the thread in the part
+
+ private:
+  enum class phase : std::uint8_t { before, measures, over };
+
+  void begin_step(std::uint64_t completed);
+
+  const stream_options& options_;
+  stream_result& result_;
+  cpu& cpu_;
+  std::uint64_t step_;
+  phase phase_ = phase::before;
+  std::uint64_t at_;  // completed messages at the begin of the step
+  ps began_{0};
+  ps waited_{0};
+};
+
+void steady_part::begin_step(std::uint64_t completed) {
+  at_ = completed;
+  began_ = cpu_.time();
+}
+
+bool steady_part::ends(std::uint64_t completed) {
+  if (phase_ == phase::before && completed >= at_) {
+    phase_ = phase::measures;
+    options_.parts.begin(cpu_);
+    waited_ = result_.waited;
+    begin_step(completed);
+  }
+  if (phase_ != phase::measures || completed - at_ < step_) return false;
+  const std::uint64_t messages = completed - at_;
+  const ps took = cpu_.time() - began_;
+  result_.rates.add(static_cast<double>(messages), to_seconds(took));
+  result_.completed += messages;
+  result_.measured += took;
+  begin_step(completed);
+  if (!result_.rates.steady(options_.precision) && result_.completed < options_.messages) return false;
+  phase_ = phase::over;
+  options_.parts.end(cpu_);
+  waited_ = result_.waited - waited_;
+  return true;
+}
+
 // The program that writes. Keeps the windows full and takes the completions.
 class stream_writer {
  public:
@@ -113,10 +176,6 @@ class stream_writer {
 
  private:
   bool connect();
-  [[nodiscard]] std::uint32_t under_way() const {
-    return options_.outstanding != 0 ? options_.outstanding : options_.window * options_.qps;
-  }
-
   // Posting: false when the adapter refuses. No request is posted beyond the limit.
   bool post(std::size_t qp, std::uint32_t count);
   bool post_first();
@@ -124,9 +183,13 @@ class stream_writer {
   bool post_freed(std::size_t qp);
   bool post_in_turn(std::uint64_t count);
 
-  // Stretches of messages, from the first window to the last completion: false when one failed.
-  bool stretch(std::uint64_t messages);
+  // Stretches of messages, from the first window to the last completion: false when one failed. `progressed` is called after
+  // each poll that found completions.
+  template <class F>
+  bool stretch(std::uint64_t messages, F&& progressed);
   bool measure(std::uint64_t messages);
+  bool measure_parts();
+  bool measure_until_steady();
   bool warm_up(std::uint64_t messages);
   bool warm_up_until_steady();
 
@@ -139,6 +202,7 @@ class stream_writer {
   std::vector<ibv_qp*> qps_;
   std::optional<request_maker> requests_;
   std::uint64_t limit_ = 0;           // requests that may be posted by now
+  std::uint64_t completed_ = 0;       // of them
   std::vector<std::uint32_t> freed_;  // slots of each QP's window
   std::size_t turn_ = 0;              // QP of the next request without windows
   std::vector<ibv_send_wr> batch_;
@@ -148,12 +212,8 @@ class stream_writer {
 void stream_writer::run() {
   if (!connect()) return;
   const stream_options& o = options_;
-  bool ok = warm_up(o.warm_up) && (!o.until_steady || warm_up_until_steady());
-  o.parts.begin(cpu_);
-  for (std::uint64_t part = 0; ok && part < o.starts; ++part)
-    ok = warm_up(part) && measure(o.messages * (part + 1) / o.starts - o.messages * part / o.starts);
-  o.parts.end(cpu_);
-  result_.ok = ok;
+  const bool warm = warm_up(o.warm_up) && (!o.warm_until_steady || warm_up_until_steady());
+  result_.ok = warm && (o.until == stream_end::steady ? measure_until_steady() : measure_parts());
   state_.done.send(cpu_, 1);
 }
 
@@ -163,7 +223,7 @@ bool stream_writer::connect() {
   // The adapter reads software's consumer index by DMA whenever it believes the CQ full. Room for just the messages under way
   // costs such a read for every second completion. With this much more room it is less than one in a thousand.
   constexpr std::uint32_t room = 1023;
-  cq_ = made(ibv_create_cq(cpu_, process_.context, static_cast<int>(under_way() + room), nullptr, nullptr, 0));
+  cq_ = made(ibv_create_cq(cpu_, process_.context, static_cast<int>(under_way(options_) + room), nullptr, nullptr, 0));
   std::vector<address> mine;
   for (std::uint32_t i = 0; i < o.qps; ++i) {
     qps_.push_back(process_.create_qp(q, nullptr, cq_));
@@ -232,11 +292,11 @@ bool stream_writer::post_after(std::span<const ibv_wc> completions) {
                      [&](const ibv_wc& w) { return freed_[w.wr_id] == 0 || post_freed(w.wr_id); });
 }
 
-bool stream_writer::stretch(std::uint64_t messages) {
+template <class F>
+bool stream_writer::stretch(std::uint64_t messages, F&& progressed) {
   limit_ += messages;
   bool ok = post_first();
-  const std::uint64_t end = result_.completed + messages;
-  while (ok && result_.completed < end) {
+  while (ok && completed_ < limit_) {
     const int got = ibv_poll_cq(cpu_, cq_, static_cast<int>(completions_.size()), completions_.data());
     if (got <= 0) {
       const ps asleep = cpu_.time();
@@ -244,7 +304,8 @@ bool stream_writer::stretch(std::uint64_t messages) {
       result_.waited += cpu_.time() - asleep;
       continue;
     }
-    result_.completed += static_cast<std::uint64_t>(got);
+    completed_ += static_cast<std::uint64_t>(got);
+    progressed();
     const std::span<const ibv_wc> news(completions_.data(), static_cast<std::size_t>(got));
     ok = std::all_of(news.begin(), news.end(), [](const ibv_wc& w) { return w.status == IBV_WC_SUCCESS; }) && post_after(news);
   }
@@ -253,8 +314,10 @@ bool stream_writer::stretch(std::uint64_t messages) {
 
 bool stream_writer::measure(std::uint64_t messages) {
   const ps begin = cpu_.time();
-  const bool ok = stretch(messages);
+  const std::uint64_t before = completed_;
+  const bool ok = stretch(messages, [] {});
   const ps took = cpu_.time() - begin;
+  result_.completed += completed_ - before;
   const double rate = static_cast<double>(messages) / to_seconds(took);
   result_.slowest = result_.measured == ps(0) ? rate : std::min(result_.slowest, rate);
   result_.fastest = std::max(result_.fastest, rate);
@@ -262,11 +325,31 @@ bool stream_writer::measure(std::uint64_t messages) {
   return ok;
 }
 
+bool stream_writer::measure_parts() {
+  const stream_options& o = options_;
+  bool ok = true;
+  o.parts.begin(cpu_);
+  for (std::uint64_t part = 0; ok && part < o.starts; ++part)
+    ok = warm_up(part) && measure(o.messages * (part + 1) / o.starts - o.messages * part / o.starts);
+  o.parts.end(cpu_);
+  return ok;
+}
+
+bool stream_writer::measure_until_steady() {
+  const stream_options& o = options_;
+  steady_part part(o, result_, cpu_, completed_ + under_way(o));
+  const std::uint64_t most = o.messages + std::uint64_t{2} * under_way(o) + messages_of_step(o);
+  const bool ok = stretch(most, [&] {
+    if (part.ends(completed_)) limit_ = requests_->made();
+  });
+  result_.waited = part.waited();
+  return ok;
+}
+
 bool stream_writer::warm_up(std::uint64_t messages) {
-  const stream_result before = result_;
-  const bool ok = messages == 0 || stretch(messages);
-  result_.completed = before.completed;
-  result_.waited = before.waited;
+  const ps waited = result_.waited;
+  const bool ok = messages == 0 || stretch(messages, [] {});
+  result_.waited = waited;
   result_.warm_up += messages;
   return ok;
 }
@@ -274,7 +357,7 @@ bool stream_writer::warm_up(std::uint64_t messages) {
 // A stretch begins and ends with an idle machine, so it is long beside the messages under way.
 bool stream_writer::warm_up_until_steady() {
   const stream_options& o = options_;
-  const std::uint64_t messages = std::max<std::uint64_t>(2000, std::uint64_t{16} * under_way());
+  const std::uint64_t messages = std::max<std::uint64_t>(2000, std::uint64_t{16} * under_way(o));
   const std::uint64_t pages = o.regions * ceil_div(std::max(o.region_bytes, o.size), o.page != 0 ? o.page : 4096);
   const std::uint64_t longest = result_.warm_up + 1'000'000 + 10 * pages;
   steady_state judge;

@@ -5,15 +5,21 @@
 #include <cstdint>
 
 #include "models/system/system.h"
+#include "testbenches/kit/batch_means.h"
 #include "testbenches/kit/endpoint.h"
 #include "testbenches/kit/measured_parts.h"
 
 namespace hcasim::kit {
 
 enum class stream_order : std::uint8_t { in_turn, random };
+enum class stream_end : std::uint8_t { messages, steady };
 
 struct stream_options {
-  std::uint64_t messages = 200'000;
+  std::uint64_t messages = 200'000;  // measured ones; until steady, at most
+  // steady: the measurement ends when the rate is known to `precision` by batch means (testbenches/kit/batch_means.h), and
+  // begins when the first messages under way are done.
+  stream_end until = stream_end::messages;
+  double precision = 0.01;
   std::uint64_t size = 64;
   std::uint32_t window = 16;
   std::uint32_t outstanding = 0;  // on all QPs together, each message on the next QP; 0: `window` on each
@@ -23,7 +29,7 @@ struct stream_options {
   std::uint64_t region_bytes = 4096;  // bytes of each region; at least `size`
   std::uint64_t warm_up = 0;          // messages before the measurement
   // The warm-up goes on until caches and rate are steady, at most 1 000 000 messages and 10 for each page of the target.
-  bool until_steady = false;
+  bool warm_until_steady = false;
   // Parts of the measurement, each from an idle machine and after one message more than the part before it. Which messages
   // share a post follows from the start and repeats from then on.
   std::uint32_t starts = 1;
@@ -45,12 +51,21 @@ struct stream_result {
   ps waited{0};                 // idle time of the posting thread
   double slowest = 0;           // rate of a part, messages per second
   double fastest = 0;
+  batch_means rates{};  // until steady: messages over seconds
 
   [[nodiscard]] double software_busy() const {
     return 1 - static_cast<double>(waited.count()) / static_cast<double>(measured.count());
   }
+  // Returns half the confidence interval of 95 %, as a share of the rate.
+  [[nodiscard]] double known_to() const { return rates.half_width() / rates.mean(); }
   [[nodiscard]] double messages_per_second() const { return static_cast<double>(completed) / to_seconds(measured); }
 };
+
+// Returns the messages of a step of batch means, and the fewest measured ones that may be enough.
+std::uint64_t messages_of_step(const stream_options& o);
+inline std::uint64_t fewest_messages(const stream_options& o) {
+  return batch_means::first_look * messages_of_step(o);
+}
 
 // Starts the programs; the result is filled in by the end of the simulation.
 void start_stream(hcasim::system& s, const stream_options& o, stream_result& result);

@@ -2,6 +2,8 @@
 #include <charconv>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "testbenches/program/execution/testbench.h"
 #include "testbenches/scenarios/message_rate.h"
 
@@ -15,7 +17,11 @@ class message_rate final : public testbench {
     return "a stream of RDMA WRITEs or READs over any number of QPs and regions";
   }
   void knobs(knob_visitor& k) override {
-    k.count("messages", o_.messages, 1, 1e12, "messages that are measured");
+    k.count("messages", o_.messages, 1, 1e12, "messages that are measured; with until: steady, at most");
+    k.choice("until", o_.until, {"messages", "steady"},
+             "end of the measurement: its messages, or when the rate is known to `precision` by batch means");
+    k.ratio("precision", o_.precision, 0.001, 0.5,
+            "until: steady: half a confidence interval of 95 %, as a share of the message rate");
     k.bytes("size", o_.size, 1, 2147483648.0, "bytes of each");
     k.count("window", o_.window, 1, 16384, "outstanding on each QP");
     k.count("outstanding", o_.outstanding, 0, 16384, "on all QPs together, each message on the next QP; 0: window on each");
@@ -44,6 +50,7 @@ class message_rate final : public testbench {
     if (o_.batch != 0 && o_.outstanding != 0) {
       throw input_error("parameters.batch: with outstanding, a message is a post of its own; leave one of them out");
     }
+    check_until();
     if (o_.starts > o_.messages) throw input_error("parameters.starts: more parts than messages; lower it");
     if (o_.send_inline && operation_ == operation::read) throw input_error("parameters.inline: a READ has no payload to send");
     read_warm_up();
@@ -55,17 +62,19 @@ class message_rate final : public testbench {
     kit::start_stream(context.build(), o_, r);
     context.estimate_by([&] { return static_cast<double>(r.completed) / static_cast<double>(o_.messages); });
     context.start();
-    context.check(r.ok && r.completed == o_.messages, "not every message succeeded");
+    context.check(r.ok && (o_.until == kit::stream_end::steady || r.completed == o_.messages), "not every message succeeded");
     if (!r.ok) return;
+    if (o_.until == kit::stream_end::steady) report_steady(context, r);
     const double rate = r.messages_per_second();
     context.result().headline("message_rate", rate / 1e6, "M/s", aim::high, "messages per simulated second");
+    if (o_.until == kit::stream_end::steady) context.result().known_to(r.known_to());
     if (o_.starts > 1) {
       context.result().figure("slowest_start", r.slowest / 1e6, "M/s",
                               "messages per simulated second, from the start with the fewest");
       context.result().figure("fastest_start", r.fastest / 1e6, "M/s",
                               "messages per simulated second, from the start with the most");
     }
-    if (o_.until_steady) {
+    if (o_.warm_until_steady) {
       context.result().figure("warm_up", static_cast<double>(r.warm_up), "1", "messages before those that are measured");
       context.result().figure("steady", r.steady ? 1 : 0, "1", "1: the warm-up ended because caches and rate were steady");
     }
@@ -75,9 +84,35 @@ class message_rate final : public testbench {
   }
 
  private:
+  void check_until() const {
+    const kit::stream_options usual;
+    if (o_.until == kit::stream_end::messages) {
+      if (o_.precision != usual.precision)
+        throw input_error("parameters.precision: has no effect without until: steady; leave it out");
+      return;
+    }
+    if (o_.starts != 1) throw input_error("parameters.starts: until: steady measures one part; leave one of them out");
+    if (o_.messages < kit::fewest_messages(o_)) {
+      throw input_error(
+          fmt::format("parameters.messages: until: steady needs {} messages or more with so many under way; raise it",
+                      kit::fewest_messages(o_)));
+    }
+  }
+  // The run says so when its rate is not known as well as its description asks.
+  void report_steady(run_context& context, const kit::stream_result& r) const {
+    const kit::batch_means& m = r.rates;
+    context.result().figure("measured", static_cast<double>(r.completed), "1", "messages that were measured");
+    context.result().figure("known_to", 100 * r.known_to(), "%",
+                            "half the confidence interval of 95 % of the message rate, as a share");
+    if (m.within(o_.precision)) return;
+    context.fail(fmt::format(
+        "the message rate is not steady within {:.3g} % after {} messages: it is known to {:.2g} %, and "
+        "its {} batches have a correlation of {:.2f} (at most {}); raise messages, warm_up or precision",
+        100 * o_.precision, r.completed, 100 * r.known_to(), m.batches(), m.correlation(), kit::batch_means::most_correlation));
+  }
   void read_warm_up() {
-    o_.until_steady = warm_up_ == "auto";
-    if (o_.until_steady) return;
+    o_.warm_until_steady = warm_up_ == "auto";
+    if (o_.warm_until_steady) return;
     const char* const end = warm_up_.data() + warm_up_.size();
     const auto [rest, error] = std::from_chars(warm_up_.data(), end, o_.warm_up);
     constexpr std::uint64_t most = 1'000'000'000'000;

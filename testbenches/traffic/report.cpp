@@ -231,6 +231,7 @@ void report(const measured_traffic& m, result& to) {
   const whole w = sum_of(m);
   to.headline("goodput", gigabits(w.bytes, s), "Gb/s", aim::high, "payload of the completed messages");
   to.headline("message_rate", millions(w.messages, s), "M/s", aim::high, "completed messages");
+  if (m.known) to.known_to(m.planned.precision);  // each flow's rate, so their sum, too
   if (w.open)
     to.figure("offered", gigabits(w.offered, s), "Gb/s", "payload that arrived at open loops, and that closed loops moved");
   to.figure("p50", w.response.percentile(0.5) / 1e6, "us",

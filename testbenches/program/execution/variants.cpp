@@ -20,14 +20,14 @@ using nlohmann::ordered_json;
 
 ordered_json encode_headlines(const std::vector<headline>& list) {
   ordered_json out = ordered_json::array();
-  for (const headline& h : list) out.push_back({h.name, h.value, h.unit, h.direction == aim::high});
+  for (const headline& h : list) out.push_back({h.name, h.value, h.unit, h.direction == aim::high, h.known_to});
   return out;
 }
 std::vector<headline> decode_headlines(const ordered_json& list) {
   std::vector<headline> out;
   for (const auto& h : list) {
     if (!h[1].is_number()) return {};
-    out.push_back({h[0], h[1], h[2], h[3].get<bool>() ? aim::high : aim::low});
+    out.push_back({h[0], h[1], h[2], h[3].get<bool>() ? aim::high : aim::low, h[4]});
   }
   return out;
 }

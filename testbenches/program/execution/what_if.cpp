@@ -66,11 +66,11 @@ std::vector<std::size_t> what_if::units_that_took_part(const std::vector<unit*>&
 }
 
 std::vector<std::size_t> what_if::knobs_to_try(const what_if_gain& g) const {
-  std::map<relief_kind, double> most{{relief_kind::resource, helps}, {relief_kind::latency, helps}};
+  std::map<relief_kind, double> most{{relief_kind::resource, g.least}, {relief_kind::latency, g.least}};
   for (const trial& t : g.units) most[t.what.kind] = std::max(most[t.what.kind], t.gain);
   std::set<std::pair<std::string, relief_kind>> groups;
   for (const trial& t : g.units) {
-    if (t.values.empty() || std::fabs(t.gain) >= std::max(helps, most[t.what.kind] * least_share))
+    if (t.values.empty() || std::fabs(t.gain) >= std::max(g.least, most[t.what.kind] * least_share))
       groups.emplace(t.what.unit, t.what.kind);
   }
   std::vector<std::size_t> out;
@@ -91,6 +91,7 @@ void what_if::try_out(const std::vector<std::size_t>& which, what_if_gain& g) {
     if (variants[i] == 0) {
       g.base = std::move(o.values);
       g.why_not = std::move(o.why);
+      g.least = least_gain(g.base);
       continue;
     }
     const double gain = gain_of(g.base, o.values);

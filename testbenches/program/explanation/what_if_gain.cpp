@@ -20,6 +20,10 @@ double gain_of(const headline& base, const headline& value) {
   return (base.direction == aim::high ? value.value / base.value : base.value / value.value) - 1;
 }
 
+std::string percent(double share) {
+  return fmt::format("{:.3g} %", share * 100);
+}
+
 std::string gain_percent(double gain) {
   return fmt::format("{:+.1f} %", gain * 100);
 }
@@ -43,6 +47,12 @@ std::string use_text(const resource_use& u) {
 }
 
 }  // namespace
+
+double least_gain(const std::vector<headline>& base) {
+  double least = helps;
+  for (const headline& h : base) least = std::max(least, 2 * h.known_to);
+  return least;
+}
 
 double gain_of(const std::vector<headline>& base, const std::vector<headline>& values) {
   double most = 0;
@@ -78,7 +88,7 @@ bool was_tried(const what_if_gain& g, relief_kind kind) {
 const trial* binding(const what_if_gain& g, relief_kind kind) {
   for (const auto* list : {&g.knobs, &g.units}) {
     const auto first = std::find_if(list->begin(), list->end(), [kind](const trial& t) { return t.what.kind == kind; });
-    if (first != list->end() && first->gain >= helps) return &*first;
+    if (first != list->end() && first->gain >= g.least) return &*first;
   }
   return nullptr;
 }
@@ -87,7 +97,7 @@ std::string binding_text(const what_if_gain& g, relief_kind kind) {
   const trial* most = binding(g, kind);
   if (!g.why_not.empty()) return fmt::format("not known: {}", g.why_not);
   if (!most) {
-    const std::string nothing = "none of the tried changes: no gain reaches 1 %";
+    const std::string nothing = "none of the tried changes: no gain reaches " + percent(g.least);
     const bool more = kind == relief_kind::resource && !g.units.empty();
     return more ? nothing + "; more requests at once may help: --what-if 'parameters.*'" : nothing;
   }
@@ -123,7 +133,7 @@ class gain_table {
 
   [[nodiscard]] std::string text() const {
     std::string out = aligned(rows_, right_);
-    if (without_ != 0) out += fmt::format("  without effect, or less than 1 %: {}\n", without_);
+    if (without_ != 0) out += fmt::format("  without effect, or less than {}: {}\n", percent(g_.least), without_);
     for (const auto* list : {&g_.knobs, &g_.units}) {
       for (const trial& t : *list) {
         if (t.values.empty() && t.what.kind == kind_)
@@ -142,7 +152,7 @@ class gain_table {
   }
   void take(const trial& t) {
     if (t.values.empty()) return;
-    if (std::fabs(t.gain) < helps || (!t.what.whole && rows_.size() > rows_shown + 1)) {
+    if (std::fabs(t.gain) < g_.least || (!t.what.whole && rows_.size() > rows_shown + 1)) {
       ++without_;
     } else {
       add(t.what.name, change_of(t.what), gain_percent(t.gain), t.values, use_text(t.busiest));
@@ -213,6 +223,7 @@ ordered_json what_if_gain_json(const what_if_gain& g) {
   ordered_json out{{"headlines", std::move(headlines)}};
   out.update(list_of(relief_kind::resource));
   out["latencies"] = list_of(relief_kind::latency);
+  if (g.least != helps) out["least"] = g.least;
   if (!g.why_not.empty()) out["error"] = g.why_not;
   return out;
 }

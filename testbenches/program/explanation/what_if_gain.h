@@ -13,8 +13,9 @@
 
 namespace hcasim {
 
-// Less than this share is none.
+// Less than this share is none. Of figures with a confidence interval, less than two intervals is chance.
 inline constexpr double helps = 0.01;
+double least_gain(const std::vector<headline>& base);
 
 struct trial {
   what_if_change what;
@@ -29,6 +30,7 @@ struct what_if_gain {
   std::vector<trial> knobs;  // largest gain first
   std::vector<trial> units;  // all resources, or all latencies, of a unit at once
   std::string why_not;       // nothing could be compared
+  double least = helps;      // smallest gain that counts
 };
 
 // Returns how much better the best of `values` is than the same headline of `base`.

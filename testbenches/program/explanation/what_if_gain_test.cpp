@@ -37,6 +37,13 @@ TEST(what_if_gain, the_largest_stands_first_and_of_equal_ones_the_busier) {
   EXPECT_EQ(binding_text(g, relief_kind::resource), "c, 2 ns -> 1 ns: rate 10 -> 15.001 M/s, +50.0 %");
 }
 
+TEST(what_if_gain, less_than_two_intervals_is_chance) {
+  std::vector<headline> base = judged(10, 100);
+  EXPECT_EQ(least_gain(base), helps);
+  base[1].known_to = 0.02;
+  EXPECT_EQ(least_gain(base), 0.04);
+}
+
 TEST(what_if_gain, a_change_without_gain_is_no_bottleneck) {
   what_if_gain g{judged(10, 100), {tried("a", 10.05, 100, 1)}, {tried("whole", 12, 100, 1)}, ""};
   g.units[0].what.whole = true;
@@ -46,6 +53,11 @@ TEST(what_if_gain, a_change_without_gain_is_no_bottleneck) {
   EXPECT_TRUE(what_if_gain_json(g)["binding"].is_null());
   EXPECT_NE(what_if_gain_text(g).find("without effect, or less than 1 %: 1\n"), std::string::npos);
   EXPECT_EQ(binding_text(g, relief_kind::resource), "none of the tried changes: no gain reaches 1 %");
+  g.least = 0.025;
+  EXPECT_EQ(binding_text(g, relief_kind::resource), "none of the tried changes: no gain reaches 2.5 %");
+  EXPECT_EQ(what_if_gain_json(g)["least"], 0.025);
+  g.least = helps;
+  EXPECT_FALSE(what_if_gain_json(g).contains("least"));
   g.units.push_back(tried("whole", 10, 100, 1));
   EXPECT_EQ(binding_text(g, relief_kind::resource),
             "none of the tried changes: no gain reaches 1 %; more requests at once may help: --what-if 'parameters.*'");

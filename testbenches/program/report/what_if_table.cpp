@@ -21,11 +21,16 @@ std::string html_cell(const std::string& text, bool number = false) {
   return fmt::format("<td{}>{}</td>", number ? " class=\"number\"" : "", escaped(text));
 }
 
+// Returns the smallest gain of a point that is not chance.
+double least_of(const ordered_json& what_if) {
+  return what_if.value("least", helps);
+}
+
 // Returns one line of a point: the relieved resource, and its gain.
 std::string html_row(const ordered_json& point, const ordered_json& gain) {
   std::string out = "<tr>" + html_cell(std::to_string(point["point"].get<std::uint64_t>()), true);
   for (const auto& [axis, label] : point["axes"].items()) out += html_cell(label);
-  if (gain.is_null()) return out + html_cell("no tried change gains 1 %") + "</tr>\n";
+  if (gain.is_null()) return out + html_cell(fmt::format("no tried change gains {:.3g} %", 100 * least_of(point))) + "</tr>\n";
   out += html_cell(gain["relieved"]) + html_cell(gain["change"]);
   out += html_cell(fmt::format("{:+.1f} %", gain["gain"].get<double>() * 100), true);
   std::string values;
@@ -38,11 +43,11 @@ std::string html_row(const ordered_json& point, const ordered_json& gain) {
 }
 
 // Returns the changes of one list, resources or latencies, that help. Units count where no knob helps by itself.
-std::vector<const ordered_json*> helpful(const ordered_json& trials) {
+std::vector<const ordered_json*> helpful(const ordered_json& trials, double least) {
   std::vector<const ordered_json*> out;
   for (const char* list : {"gains", "units"}) {
     for (const auto& gain : trials[list]) {
-      if (out.size() < rows_of_point && gain.value("gain", 0.0) >= helps) out.push_back(&gain);
+      if (out.size() < rows_of_point && gain.value("gain", 0.0) >= least) out.push_back(&gain);
     }
     if (!out.empty()) break;
   }
@@ -51,7 +56,7 @@ std::vector<const ordered_json*> helpful(const ordered_json& trials) {
 
 std::string html_rows(const ordered_json& point, const ordered_json& trials) {
   std::string rows;
-  for (const ordered_json* gain : helpful(trials)) rows += html_row(point, *gain);
+  for (const ordered_json* gain : helpful(trials, least_of(point))) rows += html_row(point, *gain);
   return rows;
 }
 
@@ -73,7 +78,7 @@ ordered_json what_ifs_of(result_file& results) {
 ordered_json largest_gains(const ordered_json& what_if) {
   ordered_json out = ordered_json::array();
   for (const ordered_json* trials : {&what_if, &what_if["latencies"]}) {
-    for (const ordered_json* gain : helpful(*trials))
+    for (const ordered_json* gain : helpful(*trials, least_of(what_if)))
       out.push_back({(*gain)["relieved"], (*gain)["change"], std::round((*gain)["gain"].get<double>() * 1000) / 10});
   }
   return out;

@@ -77,6 +77,7 @@ struct headline {
   double value;
   std::string unit;
   aim direction;
+  double known_to = 0;  // half the confidence interval of 95 %, as a share; 0 = exact
 };
 
 class result {
@@ -94,6 +95,10 @@ class result {
   // Sets the figure by which the run is judged (`hcasim run --what-if`); without any, the simulated time is taken.
   void judged_by(std::string name, double value, std::string unit, aim direction) {
     headlines_.push_back({std::move(name), value, std::move(unit), direction});
+  }
+  // Says of all these figures how well they are known: half the confidence interval of 95 %, as a share.
+  void known_to(double share) {
+    for (hcasim::headline& h : headlines_) h.known_to = share;
   }
   // Adds a figure by which the run is judged.
   void headline(std::string name, double value, std::string unit, aim direction, std::string help) {

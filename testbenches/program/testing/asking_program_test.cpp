@@ -144,5 +144,40 @@ TEST_F(asking_program, a_cold_cache_is_marked_and_warm_up_auto_fills_it) {
   EXPECT_NE(bad.text.find(", or auto"), std::string::npos) << bad.text;
 }
 
+// The interval holds the rate of a run that is many times as long, with every way in which messages follow one another.
+TEST_F(asking_program, a_rate_is_measured_until_it_is_known) {
+  for (const char* const stream :
+       {"", "--qps 8 --window 32 --order random --regions 512 --warm_up auto", "--outstanding 64 --qps 16 --size '1 KiB'",
+        "--batch 4 --window 32 --param starts=1 --param operation=read"}) {
+    const json whole = result_of(fmt::format("message_rate --messages 60000 {}", stream));
+    const json part = result_of(fmt::format("message_rate --messages 60000 --param until=steady --precision 0.02 {}", stream));
+    const auto rate = [](const json& r) { return r["figures"]["message_rate"]["value"].get<double>(); };
+    EXPECT_EQ(part["passed"], true) << stream;
+    EXPECT_LE(part["figures"]["known_to"]["value"].get<double>(), 2) << stream;
+    EXPECT_LT(part["figures"]["measured"]["value"].get<double>(), 15000) << stream;
+    EXPECT_NEAR(rate(part), rate(whole), 0.03 * rate(whole)) << stream;
+    // Statistics are those of the measured messages.
+    const double sent = part["statistics"]["system.node0.hca.requester"]["packets"]["value"].get<double>();
+    EXPECT_GE(sent, part["figures"]["measured"]["value"].get<double>()) << stream;
+  }
+}
+
+TEST_F(asking_program, a_rate_that_is_not_known_fails_the_run) {
+  const outcome o = hcasim(
+      "run message_rate --no-trace -o out --qps 8 --window 32 --order random --regions 4096 --messages 4000 --param "
+      "until=steady "
+      "--precision 0.001");
+  EXPECT_EQ(o.status, 1);
+  EXPECT_NE(o.text.find("the message rate is not steady within 0.1 % after 4"), std::string::npos) << o.text;
+  const auto refused = [&](const std::string& options, const std::string& message) {
+    const outcome r = hcasim("run message_rate --no-trace -o refused " + options);
+    EXPECT_EQ(r.status, 2) << options;
+    EXPECT_NE(r.text.find(message), std::string::npos) << r.text;
+  };
+  refused("--precision 0.02", "parameters.precision: has no effect without until: steady");
+  refused("--param until=steady --starts 2", "parameters.starts: until: steady measures one part");
+  refused("--param until=steady --messages 767", "parameters.messages: until: steady needs 768 messages or more");
+}
+
 }  // namespace
 }  // namespace hcasim

@@ -84,7 +84,7 @@ const points = (() => {
     (more.failures ?? []).forEach((f) => to.append(make('p', {class: 'failure'}, f)));
     to.append(make('p', {}, 'Again, with the way of an operation and what binds:'), make('pre', {class: 'command'}, results.command(n) + ' --explain --what-if'));
     if (more.resources?.length) to.append(listed(more.resources.map(([r, u]) => [r, u]), ['resource', 'busy %']));
-    if (more.what_if) to.append(make('h4', {}, 'What relieving a resource gains'), more.what_if.length ? listed(more.what_if, ['relieved', 'change', 'gain %']) : make('p', {}, 'no tried change gains 1 %'));
+    if (more.what_if) to.append(make('h4', {}, 'What relieving a resource gains'), more.what_if.length ? listed(more.what_if, ['relieved', 'change', 'gain %']) : make('p', {}, 'no tried change helps'));
     curves = (more.series ?? []).filter(([, , , values]) => values.some((v) => v !== null)).map((s) => curve(to, ...s));
     (more.breakdown ?? []).forEach(([operation, steps]) => to.append(make('h4', {}, operation), waterfall(operation, steps)));
   }
