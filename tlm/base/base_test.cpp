@@ -4,10 +4,15 @@
 #include <cmath>
 
 #include <algorithm>
+#include <cstdint>
 #include <deque>
+#include <fstream>
+#include <new>
 #include <set>
+#include <utility>
 
 #include "tlm/base/clock_domain.h"
+#include "tlm/base/lazy_array.h"
 #include "tlm/base/pool.h"
 #include "tlm/base/random.h"
 #include "tlm/base/ring.h"
@@ -310,6 +315,32 @@ TEST(ClockDomain, TurnsCyclesIntoTime) {
   EXPECT_EQ(c.cycles(1), 3333_ps);
   EXPECT_EQ(c.cycles(0), 0_ps);
   EXPECT_NEAR(c.cycles_in(1_us), 300, 1e-9);
+}
+
+std::size_t resident_pages() {
+  std::size_t all = 0;
+  std::size_t resident = 0;
+  std::ifstream("/proc/self/statm") >> all >> resident;
+  return resident;
+}
+
+TEST(LazyArray, CostsItsTouchedPagesAlone) {
+  constexpr std::size_t entries = 8 << 20;
+  constexpr std::size_t touched = 64;
+  const std::size_t before = resident_pages();
+  lazy_array<std::uint64_t> a(entries);
+  ASSERT_EQ(a.size(), entries);
+  for (std::size_t i = 0; i < touched; ++i) {
+    std::uint64_t& word = a[i * (entries / touched)];
+    EXPECT_EQ(word, 0U);
+    word = i;
+  }
+  EXPECT_LE(resident_pages() - before, 2 * touched) << "also where the heap lies in huge pages";
+  lazy_array<std::uint64_t> b = std::move(a);
+  EXPECT_EQ(b[(touched - 1) * (entries / touched)], touched - 1);
+  EXPECT_EQ(lazy_array<char>(3)[2], 0);
+  EXPECT_EQ(lazy_array<char>(0).size(), 0U);
+  EXPECT_THROW(lazy_array<std::uint64_t>(SIZE_MAX / 8), std::bad_alloc);
 }
 
 }  // namespace

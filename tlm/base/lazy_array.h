@@ -1,8 +1,11 @@
 // An array of zero bytes. The operating system provides a page at its first touch: a table of a million entries costs only the
-// memory of its used pages.
+// memory of its used pages. Large ones are mapped apart from the heap, whose huge pages a touch would fill with 2 MiB of zeros.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -16,7 +19,7 @@ class lazy_array {
 
  public:
   lazy_array() = default;
-  explicit lazy_array(std::size_t n) : data_(static_cast<T*>(std::calloc(n ? n : 1, sizeof(T)))), size_(n) {
+  explicit lazy_array(std::size_t n) : data_(make(n), {n}), size_(n) {
     if (!data_) throw std::bad_alloc();
   }
 
@@ -27,8 +30,27 @@ class lazy_array {
   const T& operator[](std::size_t i) const { return data_.get()[i]; }
 
  private:
+  static constexpr std::size_t mapped = 64 << 10;  // bytes from which on an array is large
+
+  static T* make(std::size_t n) {
+    if (n > SIZE_MAX / 2 / sizeof(T)) throw std::bad_alloc();
+    const std::size_t bytes = n * sizeof(T);
+    if (bytes < mapped) return static_cast<T*>(std::calloc(n ? n : 1, sizeof(T)));
+    void* const p = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) return nullptr;
+    ::madvise(p, bytes, MADV_NOHUGEPAGE);
+    return static_cast<T*>(p);
+  }
   struct release {
-    void operator()(T* p) const { std::free(p); }
+    std::size_t elements = 0;
+
+    void operator()(T* p) const {
+      if (elements * sizeof(T) < mapped) {
+        std::free(p);
+      } else {
+        ::munmap(p, elements * sizeof(T));
+      }
+    }
   };
   std::unique_ptr<T, release> data_;
   std::size_t size_ = 0;
