@@ -185,8 +185,8 @@ void rank_program::run(cpu& c, node& n) {
 void rank_program::run_other_threads(node& n) {
   for (auto& [number, t] : threads_) {
     if (number == 0) continue;
-    n.host.run("rank" + std::to_string(rank_) + "_cpu" + std::to_string(number), [this, &t = t](cpu& c) {
-      work(c, t);
+    n.host.run("rank" + std::to_string(rank_) + "_cpu" + std::to_string(number), [this, &its = t](cpu& c) {
+      work(c, its);
       c.sync();
     });
   }
