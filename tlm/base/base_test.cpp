@@ -343,5 +343,12 @@ TEST(LazyArray, CostsItsTouchedPagesAlone) {
   EXPECT_THROW(lazy_array<std::uint64_t>(SIZE_MAX / 8), std::bad_alloc);
 }
 
+TEST(LazyArray, FaultsBehindALargeOne) {
+  constexpr std::size_t entries = 1 << 16;
+  lazy_array<std::uint32_t> a(entries);
+  a[entries - 1] = 1;
+  EXPECT_DEATH(a[entries] = 1, "");
+}
+
 }  // namespace
 }  // namespace hcasim
