@@ -314,10 +314,9 @@ bool stream_writer::stretch(std::uint64_t messages, F&& progressed) {
 
 bool stream_writer::measure(std::uint64_t messages) {
   const ps begin = cpu_.time();
-  const std::uint64_t before = completed_;
-  const bool ok = stretch(messages, [] {});
+  const std::uint64_t unmeasured = completed_ - result_.completed;
+  const bool ok = stretch(messages, [&] { result_.completed = completed_ - unmeasured; });
   const ps took = cpu_.time() - begin;
-  result_.completed += completed_ - before;
   const double rate = static_cast<double>(messages) / to_seconds(took);
   result_.slowest = result_.measured == ps(0) ? rate : std::min(result_.slowest, rate);
   result_.fastest = std::max(result_.fastest, rate);
