@@ -337,7 +337,8 @@ bool stream_writer::measure_parts() {
 bool stream_writer::measure_until_steady() {
   const stream_options& o = options_;
   steady_part part(o, result_, cpu_, completed_ + under_way(o));
-  const std::uint64_t most = o.messages + std::uint64_t{2} * under_way(o) + messages_of_step(o);
+  // A poll brings at most the messages under way: they may pass the begin, and the end of the last step.
+  const std::uint64_t most = o.messages + std::uint64_t{4} * under_way(o) + messages_of_step(o);
   const bool ok = stretch(most, [&] {
     if (part.ends(completed_)) limit_ = requests_->made();
   });
