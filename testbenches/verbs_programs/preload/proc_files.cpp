@@ -72,7 +72,8 @@ class content {
   long at_ = 0;
 };
 
-// Writes the system's file with the clock rate of the simulated processor.
+// Writes the system's file with the clock rate of the simulated processor. Names that end in a rate ("@ 2.30GHz") are cut: UCX
+// takes this rate for the time-stamp counter's.
 void write_cpuinfo(content& to) {
   const char* mhz = ::getenv("HCASIM_TSC_MHZ");
   std::FILE* in = HCASIM_REAL(fopen)("/proc/cpuinfo", "re");
@@ -80,6 +81,9 @@ void write_cpuinfo(content& to) {
   while (in && std::fgets(line, sizeof line, in)) {
     if (std::strncmp(line, "cpu MHz", 7) == 0) {
       to.add("cpu MHz\t\t: %s\n", mhz ? mhz : "3000.000");
+    } else if (char* const rate = std::strncmp(line, "model name", 10) == 0 ? std::strstr(line, " @") : nullptr; rate) {
+      *rate = 0;
+      to.add("%s\n", line);
     } else {
       to.add("%s", line);
     }
