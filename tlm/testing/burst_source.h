@@ -3,8 +3,10 @@
 
 #include <tlm_utils/simple_initiator_socket.h>
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <vector>
 
 #include "tlm/access.h"
@@ -13,25 +15,29 @@
 
 namespace hcasim::testing {
 
-class burst_source : public unit {
+class burst_source : public unit, private tlm::tlm_mm_interface {
  public:
   tlm_utils::simple_initiator_socket<burst_source, 64> out{"out"};
   struct burst : tlm::tlm_generic_payload {
     burst_source* self = nullptr;
-    std::vector<unsigned char> data;
+    std::vector<std::byte> data;
     pcie_extension extension;
     std::uint64_t sent_to = 0;
+    std::function<void()> before;  // runs ahead of the burst, at its time
     ps sent = never;
     bool taken = false;     // taken in the call, with END_REQ
-    ps free_again = never;  // the time of that
+    bool in_call = false;   // answered in the call
+    ps free_again = never;  // the time of END_REQ
     ps answered = never;
     [[nodiscard]] bool ok() const { return get_response_status() == tlm::TLM_OK_RESPONSE; }
     [[nodiscard]] bool done() const { return answered != never; }
     [[nodiscard]] std::uint64_t word() const {
       std::uint64_t v = 0;
-      std::memcpy(&v, data.data(), sizeof v);
+      std::memcpy(&v, data.data(), std::min(sizeof v, data.size()));
       return v;
     }
+    void fill(std::byte value) { std::fill(data.begin(), data.end(), value); }
+    void fill(const void* from, std::size_t bytes) { std::memcpy(data.data(), from, bytes); }
   };
   std::deque<burst> bursts;
 
@@ -41,32 +47,55 @@ class burst_source : public unit {
   ~burst_source() override {
     for (burst& b : bursts) b.clear_extension(&b.extension);
   }
-  burst& send(bool write, std::uint64_t address, ps at, unsigned bytes, bool relaxed = false) {
-    burst& b = bursts.emplace_back();
-    b.self = this;
-    b.data.resize(bytes);
-    b.sent_to = address;
+  burst& send(bool write, std::uint64_t address, ps at, std::size_t bytes, bool relaxed = false) {
+    burst& b = make(write, address, bytes);
     b.extension.relaxed_ordering = relaxed;
-    b.set_extension(&b.extension);
-    set_access(b, write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND, address, b.data.data(), bytes);
-    queue_.at(at, {[](void* x) { static_cast<burst*>(x)->self->go(*static_cast<burst*>(x)); }, &b});
+    queue_.at(at, {[](void* x) { static_cast<burst*>(x)->self->go(*static_cast<burst*>(x), now()); }, &b});
+    return b;
+  }
+  // Sends in the caller's activation, with an annotated delay.
+  burst& send_ahead(bool write, std::uint64_t address, ps delay, std::size_t bytes) {
+    burst& b = make(write, address, bytes);
+    go(b, now() + delay);
     return b;
   }
 
+ protected:
+  // Sees each answer, also one in the call.
+  virtual void on_answer(burst& /*answered*/) {}
+
  private:
-  void go(burst& b) {
+  burst& make(bool write, std::uint64_t address, std::size_t bytes) {
+    burst& b = bursts.emplace_back();
+    b.self = this;
+    b.data.resize(std::max<std::size_t>(bytes, 1));
+    b.sent_to = address;
+    b.set_mm(this);
+    b.acquire();
+    b.set_extension(&b.extension);
+    set_access(b, write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND, address, b.data.data(), bytes);
+    return b;
+  }
+  void go(burst& b, ps at) {
+    if (b.before) b.before();
     tlm::tlm_phase phase = tlm::BEGIN_REQ;
-    sc_core::sc_time delay = to_delay(now());
-    b.sent = now();
+    sc_core::sc_time delay = to_delay(at);
+    b.sent = at;
     const tlm::tlm_sync_enum status = out->nb_transport_fw(b, phase, delay);
     b.taken = status == tlm::TLM_UPDATED && phase == tlm::END_REQ;
+    b.in_call = status == tlm::TLM_COMPLETED;
     if (b.taken) b.free_again = from_delay(delay);
-    if (status == tlm::TLM_COMPLETED) b.answered = from_delay(delay);
+    if (b.in_call) note(b, from_delay(delay));
+  }
+  void note(burst& b, ps at) {
+    b.answered = at;
+    on_answer(b);
   }
   tlm::tlm_sync_enum backward(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
-    if (phase == tlm::BEGIN_RESP) static_cast<burst&>(p).answered = from_delay(delay);
+    if (phase == tlm::BEGIN_RESP) note(static_cast<burst&>(p), from_delay(delay));
     return tlm::TLM_COMPLETED;
   }
+  void free(tlm::tlm_generic_payload*) override {}
 };
 
 }  // namespace hcasim::testing

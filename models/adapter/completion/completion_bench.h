@@ -4,45 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <map>
 
 #include "firmware/abi/mrc.h"
 #include "models/adapter/completion/completion.h"
 #include "tlm/checker/checker_set.h"
+#include "tlm/testing/context_store.h"
 #include "tlm/testing/simulate.h"
 #include "tlm/testing/statistic_of.h"
 
 namespace hcasim::testing {
-
-// A CQ context cache with a latency of the test's choice for each miss.
-class slow_cache : public unit {
- public:
-  target_socket<context_request> in{"in"};
-  std::map<std::uint32_t, hca_cqc> entries;
-  std::function<ps()> latency = [] { return ps(0); };  // 0 = hit
-  unsigned held = 0;
-
-  explicit slow_cache(const sc_core::sc_module_name& n) : unit(n) { in.on<&slow_cache::handle>(this); }
-
- private:
-  tlm::tlm_sync_enum handle(context_request& c, tlm::tlm_phase phase, ps& t) {
-    if (phase == tlm::END_RESP) {
-      --held;
-      return tlm::TLM_COMPLETED;
-    }
-    const auto found = entries.find(c.index);
-    c.failed = found == entries.end();
-    if (!c.failed) {
-      c.entry = reinterpret_cast<std::byte*>(&found->second);
-      ++held;
-    }
-    const ps late = latency();
-    if (late == ps(0)) return tlm::TLM_COMPLETED;
-    queue_.at(t + late,
-              {[](void* p) { target_socket<context_request>::respond(*static_cast<context_request*>(p), now()); }, &c});
-    return tlm::TLM_ACCEPTED;
-  }
-};
 
 inline constexpr std::uint64_t ring_at = 0x1000;
 inline constexpr std::uint64_t record_at = 0x8000;
@@ -53,7 +23,7 @@ inline constexpr std::uint64_t msi_at = 0xf000;
 struct completion_bench {
   clock_domain clock{frequency{1e9}};
   completion unit_under_test;
-  slow_cache cache{"cache"};
+  context_store cache{"cache"};
   fake_target<translate_request> walker{"walker"};
   fake_target<dma_request> memory_port{"memory"};
   std::deque<fake_initiator<report>> reporters;
@@ -115,7 +85,7 @@ struct completion_bench {
   ~completion_bench() { checkers.finish(0_ns); }
 
   hca_cqc& add_cq(std::uint32_t cqn, std::uint8_t log_entries, std::uint64_t at = ring_at) {
-    hca_cqc& cq = cache.entries[cqn];
+    hca_cqc& cq = this->cq(cqn);
     cq = {};
     cq.buffer.pages = at;
     cq.buffer.log_bytes = static_cast<std::uint8_t>(log_entries + 6);
@@ -124,6 +94,7 @@ struct completion_bench {
     cq.eqn = 1;
     return cq;
   }
+  hca_cqc& cq(std::uint32_t cqn) { return cache.at<hca_cqc>(cqn); }
   void open_eq(std::uint32_t eqn, std::uint8_t log_entries, ps at = 0_ns) {
     completion_control& c = controls.emplace_back();
     c.op = completion_op::set_eq;

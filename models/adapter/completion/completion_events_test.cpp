@@ -75,7 +75,7 @@ TEST(completion, arming_behind_a_cqe_fires_at_once) {
   EXPECT_EQ(b.events(1), 1U);
   EXPECT_EQ(b.writes.back().at, 26_ns);
   EXPECT_EQ(b.stat("late_arms"), 1);
-  EXPECT_EQ(b.cache.entries[5].arm, HCA_ARM_NONE);
+  EXPECT_EQ(b.cq(5).arm, HCA_ARM_NONE);
 }
 
 TEST(completion, arming_after_consuming_waits) {
@@ -86,8 +86,8 @@ TEST(completion, arming_after_consuming_waits) {
   b.ring(bell::completion, 5, HCA_ARM_NEXT, 1, 20_ns);
   testing::run_until_idle();
   EXPECT_EQ(b.events(1), 0U);
-  EXPECT_EQ(b.cache.entries[5].arm, HCA_ARM_NEXT);
-  EXPECT_EQ(b.cache.entries[5].ci, 1U);
+  EXPECT_EQ(b.cq(5).arm, HCA_ARM_NEXT);
+  EXPECT_EQ(b.cq(5).ci, 1U);
 }
 
 TEST(completion, moderation_counts) {

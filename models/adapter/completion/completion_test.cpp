@@ -17,8 +17,8 @@ TEST(completion, a_hit_is_answered_after_its_latency) {
   EXPECT_EQ(b.writes[0].address, ring_at);
   EXPECT_EQ(b.reporters[0].answers[0].at, 106_ns);
   EXPECT_EQ(b.cqe(0).index, 77);
-  EXPECT_EQ(b.cache.entries[5].pi, 1U);
-  EXPECT_EQ(b.cache.held, 0U);
+  EXPECT_EQ(b.cq(5).pi, 1U);
+  EXPECT_EQ(b.cache.pins(), 0);
 }
 
 TEST(completion, one_completion_per_interval) {
@@ -70,8 +70,8 @@ TEST(completion, overflow_loses_the_cqe_and_says_so_once) {
   b.open_eq(0, 4);
   for (std::uint16_t i = 0; i < 6; ++i) b.complete(5, i, 10_ns);
   testing::run_until_idle();
-  EXPECT_EQ(b.cache.entries[5].state, HCA_CQ_OVERFLOWN);
-  EXPECT_EQ(b.cache.entries[5].pi, 4U);
+  EXPECT_EQ(b.cq(5).state, HCA_CQ_OVERFLOWN);
+  EXPECT_EQ(b.cq(5).pi, 4U);
   EXPECT_EQ(b.cqe(0).index, 0);
   EXPECT_EQ(b.stat("cqes_lost"), 2);
   EXPECT_EQ(b.stat("overflows"), 1);
@@ -89,6 +89,7 @@ TEST(completion, unknown_and_untranslated_cqs_raise_an_event) {
   cq.buffer.page_shift = 12;
   cq.buffer.pages = 0xbad;
   b.open_eq(0, 4);
+  b.cache.failing.insert(9);
   b.complete(9, 0, 10_ns);
   b.complete(5, 0, 20_ns);
   testing::run_until_idle();
@@ -98,7 +99,7 @@ TEST(completion, unknown_and_untranslated_cqs_raise_an_event) {
   EXPECT_EQ(b.eqe(0, 0).number, 9U);
   EXPECT_EQ(b.eqe(0, 1).number, 5U);
   EXPECT_EQ(b.reporters[0].answers.size(), 2U);
-  EXPECT_EQ(b.cache.held, 0U);
+  EXPECT_EQ(b.cache.pins(), 0);
 }
 
 TEST(completion, a_cqe_that_memory_refuses_raises_an_event) {
@@ -126,7 +127,7 @@ TEST(completion, order_per_cq_under_random_misses) {
   std::array<std::uint16_t, cqs> next{};
   for (unsigned i = 0; i < cqs; ++i) {
     b.add_cq(i, 6, 0x1000 * i);
-    b.cache.entries[i].record = record_at;
+    b.cq(i).record = record_at;
   }
   ps at{0};
   for (unsigned i = 0; i < cqs * per_cq * 2; ++i) {
@@ -141,10 +142,10 @@ TEST(completion, order_per_cq_under_random_misses) {
   for (const auto& r : b.reporters) answers += r.answers.size();
   EXPECT_EQ(answers, b.sent.size());
   for (unsigned i = 0; i < cqs; ++i) {
-    EXPECT_EQ(b.cache.entries[i].pi, next[i]);
+    EXPECT_EQ(b.cq(i).pi, next[i]);
     for (std::uint32_t slot = 0; slot < next[i]; ++slot) ASSERT_EQ(b.cqe(slot, 0x1000 * i).index, slot) << "CQ " << i;
   }
-  EXPECT_EQ(b.cache.held, 0U);
+  EXPECT_EQ(b.cache.pins(), 0);
   EXPECT_EQ(b.stat("cqes_lost"), 0);
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <tlm_utils/simple_initiator_socket.h>
 
 #include <cstring>
 #include <map>
@@ -10,56 +9,25 @@
 
 #include "models/adapter/doorbell/doorbell.h"
 #include "models/adapter/doorbell/doorbell_rules.h"
-#include "tlm/access.h"
 #include "tlm/checker/checker_set.h"
-#include "tlm/pcie.h"
+#include "tlm/testing/burst_source.h"
 #include "tlm/testing/simulate.h"
 #include "tlm/testing/statistic_of.h"
 
 namespace hcasim::testing {
 
 // MMIO as it arrives from PCIe.
-class doorbell_mmio : public unit {
+class doorbell_mmio : public burst_source {
  public:
-  tlm_utils::simple_initiator_socket<doorbell_mmio, 64> out{"out"};
-
-  explicit doorbell_mmio(const sc_core::sc_module_name& n) : unit(n) {
-    out.register_nb_transport_bw(this, &doorbell_mmio::backward);
+  using burst_source::burst_source;
+  ~doorbell_mmio() override {
+    for (const burst& b : bursts) EXPECT_TRUE(b.in_call || b.sent == never);
   }
-
-  struct job {
-    doorbell_mmio* self = nullptr;
-    tlm::tlm_generic_payload gp;
-    pcie_extension extension;
-    std::vector<unsigned char> bytes;
-    ps done{0};
-    std::function<void()> before;
-
-    job() { gp.set_extension(&extension); }
-    ~job() { gp.clear_extension(&extension); }
-    job(const job&) = delete;
-    job& operator=(const job&) = delete;
-  };
-  job& access(bool write, std::uint64_t address, const void* data, std::size_t n, ps at) {
-    job& j = jobs.emplace_back();
-    j.self = this;
-    j.bytes.resize(n);
-    if (write) std::memcpy(j.bytes.data(), data, n);
-    set_access(j.gp, write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND, address, j.bytes.data(), n);
-    queue_.at(at, {[](void* p) { static_cast<job*>(p)->self->go(*static_cast<job*>(p)); }, &j});
-    return j;
+  burst& access(bool write, std::uint64_t address, const void* data, std::size_t n, ps at) {
+    burst& b = send(write, address, at, n);
+    if (write) b.fill(data, n);
+    return b;
   }
-  std::deque<job> jobs;
-
- private:
-  void go(job& j) {
-    if (j.before) j.before();
-    tlm::tlm_phase phase = tlm::BEGIN_REQ;
-    sc_core::sc_time delay = to_delay(now());
-    EXPECT_EQ(out->nb_transport_fw(j.gp, phase, delay), tlm::TLM_COMPLETED);
-    j.done = from_delay(delay);
-  }
-  tlm::tlm_sync_enum backward(tlm::tlm_generic_payload&, tlm::tlm_phase&, sc_core::sc_time&) { return tlm::TLM_COMPLETED; }
 };
 
 // 1 GHz: interval 2 ns, latency 4 ns, register reads 8 ns, one BlueFlame line in 10 ns.
@@ -159,7 +127,7 @@ struct doorbell_bench {
   void need(std::uint32_t qpn) {
     if (qpn <= doorbell_rules::number_mask && begun.insert(qpn).second) order(true, qpn, 0, 0_ns);
   }
-  doorbell_mmio::job& ring(std::uint32_t where, std::uint32_t number, std::uint32_t value, ps at, unsigned page = 0) {
+  burst_source::burst& ring(std::uint32_t where, std::uint32_t number, std::uint32_t value, ps at, unsigned page = 0) {
     const hca_doorbell d{number, value};
     if (where == HCA_UAR_SQ || where == HCA_UAR_RQ) need(number);
     if (where == HCA_UAR_CQ && begun_cqs.insert(number & doorbell_rules::number_mask).second) {
@@ -167,7 +135,7 @@ struct doorbell_bench {
     }
     return cpu.access(true, HCA_BAR_UAR + page * std::uint64_t{HCA_UAR_PAGE} + where, &d, sizeof d, at);
   }
-  doorbell_mmio::job& blueflame(std::uint32_t qpn, std::uint16_t index, std::uint8_t blocks, ps at, std::size_t bytes = 0) {
+  burst_source::burst& blueflame(std::uint32_t qpn, std::uint16_t index, std::uint8_t blocks, ps at, std::size_t bytes = 0) {
     std::vector<std::byte> wqe(bytes ? bytes : blocks * 64U, std::byte{0x5a});
     hca_wqe_control c{};
     c.qpn = qpn;

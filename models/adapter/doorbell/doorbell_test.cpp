@@ -288,7 +288,7 @@ void expect_nothing_lost(const doorbell_config& c, std::uint64_t seed) {
       continue;
     }
     std::uint32_t& index = kind == 1 ? rq[q] : sq[q];
-    testing::doorbell_mmio::job* j = nullptr;
+    testing::burst_source::burst* j = nullptr;
     if (kind == 2) {
       j = &b.blueflame(q, static_cast<std::uint16_t>(index), 2, at);
       index += 2;
@@ -352,10 +352,10 @@ TEST(doorbell, registers_go_to_their_owners) {
   testing::run_until_idle();
   EXPECT_EQ(b.registers.at(HCA_REG_CMDQ_BELL), value);
   EXPECT_EQ(b.registers.at(0x80000000 | (HCA_BAR_MSIX + 24)), value);
-  EXPECT_EQ(id.gp.get_response_status(), tlm::TLM_OK_RESPONSE);
-  EXPECT_EQ(id.done, 18_ns);
+  EXPECT_EQ(id.get_response_status(), tlm::TLM_OK_RESPONSE);
+  EXPECT_EQ(id.answered, 18_ns);
   std::uint64_t read = 0;
-  std::memcpy(&read, entry.bytes.data(), 8);
+  std::memcpy(&read, entry.data.data(), 8);
   EXPECT_EQ(read, 0x1111111100000000ULL | 0x80000000 | (HCA_BAR_MSIX + 16));
 }
 
@@ -372,10 +372,10 @@ TEST(doorbell, nonsense_is_refused_and_rings_nothing) {
   auto& uar_read = b.cpu.access(false, HCA_BAR_UAR, nullptr, 8, 0_ns);
   testing::run_until_idle();
   EXPECT_TRUE(b.log.empty());
-  EXPECT_EQ(hole.gp.get_response_status(), tlm::TLM_ADDRESS_ERROR_RESPONSE);
-  EXPECT_EQ(hole_read.gp.get_response_status(), tlm::TLM_ADDRESS_ERROR_RESPONSE);
-  EXPECT_EQ(odd.gp.get_response_status(), tlm::TLM_BURST_ERROR_RESPONSE);
-  EXPECT_EQ(uar_read.gp.get_response_status(), tlm::TLM_OK_RESPONSE);
+  EXPECT_EQ(hole.get_response_status(), tlm::TLM_ADDRESS_ERROR_RESPONSE);
+  EXPECT_EQ(hole_read.get_response_status(), tlm::TLM_ADDRESS_ERROR_RESPONSE);
+  EXPECT_EQ(odd.get_response_status(), tlm::TLM_BURST_ERROR_RESPONSE);
+  EXPECT_EQ(uar_read.get_response_status(), tlm::TLM_OK_RESPONSE);
   EXPECT_EQ(b.stat("bad_writes"), 6);
   EXPECT_EQ(b.stat("bad_reads"), 2);
 }

@@ -4,84 +4,20 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
+#include <deque>
 
 #include "models/adapter/key_check/key_check.h"
+#include "tlm/testing/context_store.h"
 #include "tlm/testing/simulate.h"
 #include "tlm/testing/statistic_of.h"
 
 namespace hcasim::testing {
 
-// Stands for a context cache: entries by index, each with its own latency; 0 answers in the call after 2 ns.
-class key_check_store : public unit {
- public:
-  target_socket<context_request> in{"in"};
-  struct line {
-    alignas(64) std::byte bytes[64]{};
-    ps latency{0};
-    int pins = 0;
-  };
-  std::map<std::uint32_t, line> lines;
-  std::set<std::uint32_t> failing;
-  std::uint32_t entries = 1 << 20;
-  unsigned fetches = 0;
-
-  explicit key_check_store(const sc_core::sc_module_name& n) : unit(n) { in.on<&key_check_store::handle>(this); }
-
-  template <class T>
-  T& at(std::uint32_t index) {
-    return *reinterpret_cast<T*>(lines[index].bytes);
-  }
-  int pins() const {
-    int n = 0;
-    for (const auto& [index, l] : lines) n += l.pins;
-    return n;
-  }
-
- private:
-  struct job {
-    key_check_store* self;
-    context_request* r;
-  };
-  tlm::tlm_sync_enum handle(context_request& r, tlm::tlm_phase phase, ps& t) {
-    if (phase == tlm::END_RESP) {
-      --lines[r.index].pins;
-      return tlm::TLM_COMPLETED;
-    }
-    ++fetches;
-    const auto found = lines.find(r.index);
-    const ps latency = found == lines.end() ? 0_ps : found->second.latency;
-    if (latency == 0_ps) {
-      t += 2_ns;
-      answer(r);
-      return tlm::TLM_COMPLETED;
-    }
-    jobs_.push_back({this, &r});
-    queue_.at(t + latency, {[](void* j) {
-                              auto [self, request] = *static_cast<job*>(j);
-                              self->answer(*request);
-                              target_socket<context_request>::respond(*request, now());
-                            },
-                            &jobs_.back()});
-    return tlm::TLM_ACCEPTED;
-  }
-  void answer(context_request& r) {
-    r.area_entries = entries;
-    r.failed = r.index >= entries || failing.contains(r.index);
-    if (r.failed) return;
-    line& l = lines[r.index];
-    ++l.pins;
-    r.entry = l.bytes;
-  }
-  std::deque<job> jobs_;
-};
-
 struct key_check_bench {
   clock_domain clock{frequency{1e9}};
   key_check unit_under_test;
-  key_check_store mrcs{"mrcs"};
-  key_check_store extents{"extents"};
+  context_store mrcs{"mrcs"};
+  context_store extents{"extents"};
   fake_initiator<key_request> local{"local"};
   fake_initiator<key_request> remote{"remote"};
   fake_initiator<key_request> control{"control"};
@@ -95,6 +31,7 @@ struct key_check_bench {
     windows.out.bind(unit_under_test.windows);
     unit_under_test.mrc.bind(mrcs.in);
     unit_under_test.extent.bind(extents.in);
+    mrcs.hit_time = extents.hit_time = 2_ns;
     for (std::uint32_t i : {5U, 6U, 7U}) region(i);
     run_for(1_ns);
   }

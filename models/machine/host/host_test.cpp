@@ -5,105 +5,59 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tlm/testing/burst_memory.h"
+#include "tlm/testing/burst_source.h"
 #include "tlm/testing/simulate.h"
 #include "tlm/testing/statistic_of.h"
 
 namespace hcasim {
 namespace {
 
+using testing::burst_memory;
+using testing::burst_source;
 using testing::run_until_idle;
 
-// Plays the root complex: lands DMA and interrupts at given times, and answers MMIO.
-class fake_root : public unit, private tlm::tlm_mm_interface {
+// Lands DMA or interrupts at given times.
+class root_port : public burst_source {
  public:
-  tlm_utils::simple_initiator_socket<fake_root, 64> memory{"memory"};
-  tlm_utils::simple_initiator_socket<fake_root, 64> interrupts{"interrupts"};
-  tlm_utils::simple_target_socket<fake_root, 64> mmio{"mmio"};
+  using burst_source::burst_source;
+  ~root_port() override {
+    for (const burst& b : bursts) EXPECT_TRUE(b.sent == never || (b.in_call && b.ok()));
+  }
+};
 
-  struct access {
-    bool write;
-    std::uint64_t address;
-    std::vector<std::byte> bytes;
-    ps at;
-  };
-  std::vector<access> log;
-  ps read_time{600_ns};
+// Registers behind MMIO: a write is done in the call, a read is answered later, with 0x5a.
+class registers : public burst_memory {
+ public:
+  explicit registers(const sc_core::sc_module_name& n) : burst_memory(n) { bytes.assign(bytes.size(), std::byte{0x5a}); }
   bool refuse = false;
 
-  explicit fake_root(const sc_core::sc_module_name& n) : unit(n) { mmio.register_nb_transport_fw(this, &fake_root::forward); }
-
-  struct job : tlm::tlm_generic_payload {
-    fake_root* self = nullptr;
-    bool interrupt = false;
-    std::array<std::byte, 4096> data{};
-    ps begun{0};
-    ps done{0};
-  };
-  std::deque<job> jobs;
-
-  job& dma(bool write, std::uint64_t address, std::size_t bytes, ps at, unsigned fill = 0) {
-    job& j = jobs.emplace_back();
-    j.self = this;
-    j.data.fill(static_cast<std::byte>(fill));
-    j.set_mm(this);
-    j.acquire();
-    j.set_command(write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND);
-    j.set_address(address);
-    j.set_data_ptr(reinterpret_cast<unsigned char*>(j.data.data()));
-    j.set_data_length(static_cast<unsigned>(bytes));
-    queue_.at(at, {[](void* x) { static_cast<job*>(x)->self->go(*static_cast<job*>(x)); }, &j});
-    return j;
-  }
-  void interrupt(std::uint32_t vector, ps at) {
-    job& j = dma(true, msi_window, 4, at);
-    j.interrupt = true;
-    std::memcpy(j.data.data(), &vector, 4);
-  }
-
  private:
-  void go(job& j) {
-    tlm::tlm_phase phase = tlm::BEGIN_REQ;
-    sc_core::sc_time delay = to_delay(now());
-    j.begun = now();
-    auto& socket = j.interrupt ? interrupts : memory;
-    EXPECT_EQ(socket->nb_transport_fw(j, phase, delay), tlm::TLM_COMPLETED);
-    EXPECT_TRUE(j.is_response_ok());
-    j.done = from_delay(delay);
-  }
-  tlm::tlm_sync_enum forward(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
-    if (phase != tlm::BEGIN_REQ) return tlm::TLM_COMPLETED;
-    const auto* data = reinterpret_cast<std::byte*>(p.get_data_ptr());
-    log.push_back({p.is_write(), p.get_address(), {data, data + p.get_data_length()}, from_delay(delay)});
+  void move(tlm::tlm_generic_payload& p) override {
+    answers = p.is_write() ? style::in_call : style::taken_then_backward;
+    latency = p.is_write() ? 0_ps : 600_ns;
+    if (p.is_read()) burst_memory::move(p);
     p.set_response_status(refuse ? tlm::TLM_ADDRESS_ERROR_RESPONSE : tlm::TLM_OK_RESPONSE);
-    if (p.is_write()) return tlm::TLM_COMPLETED;
-    std::memset(p.get_data_ptr(), 0x5a, p.get_data_length());
-    answer_ = {this, &p};
-    queue_.at(from_delay(delay) + read_time, {[](void* x) {
-                                                auto& a = *static_cast<answer*>(x);
-                                                tlm::tlm_phase ph = tlm::BEGIN_RESP;
-                                                sc_core::sc_time d = to_delay(now());
-                                                a.self->mmio->nb_transport_bw(*a.p, ph, d);
-                                              },
-                                              &answer_});
-    phase = tlm::END_REQ;
-    return tlm::TLM_UPDATED;
   }
-  void free(tlm::tlm_generic_payload*) override {}
-  struct answer {
-    fake_root* self;
-    tlm::tlm_generic_payload* p;
-  } answer_{};
 };
 
 struct machine {
   host_config config;
   host h;
-  fake_root root{"root"};
+  root_port root{"root"};
+  root_port msi{"msi"};
+  registers mmio{"mmio"};
   explicit machine(const host_config& c = {}) : config(c), h("host", c, 1) {
-    root.memory.bind(h.memory);
-    root.interrupts.bind(h.interrupts);
-    h.mmio.bind(root.mmio);
+    root.out.bind(h.memory);
+    msi.out.bind(h.interrupts);
+    h.mmio.bind(mmio.in);
   }
+  burst_source::burst& dma(bool write, std::uint64_t address, std::size_t bytes, ps at, unsigned fill = 0) {
+    burst_source::burst& b = root.send(write, address, at, bytes);
+    b.fill(static_cast<std::byte>(fill));
+    return b;
+  }
+  void interrupt(std::uint32_t vector, ps at) { msi.send(true, msi_window, at, sizeof vector).fill(&vector, sizeof vector); }
 };
 
 std::span<const std::byte> word(const std::uint64_t& v) {
@@ -137,15 +91,15 @@ TEST(cpu, costs_add_up_exactly_without_a_thread_switch) {
   EXPECT_EQ(end, 10_ns + 3 * k.store_cost + k.load_cost + k.mmio_write_cost + k.combined_line_cost + k.system_call_cost +
                      k.copy_rate.time_for(10000) + 3 * k.pin_page_cost);
   EXPECT_EQ(now(), end);  // the kernel has caught up at the end of the program
-  ASSERT_EQ(m.root.log.size(), 2u);
-  EXPECT_EQ(m.root.log[0].at, 10_ns + 3 * k.store_cost + k.load_cost + k.mmio_write_cost);
-  EXPECT_EQ(m.root.log[1].bytes.size(), 64u);
+  ASSERT_EQ(m.mmio.log.size(), 2u);
+  EXPECT_EQ(m.mmio.log[0].at, 10_ns + 3 * k.store_cost + k.load_cost + k.mmio_write_cost);
+  EXPECT_EQ(m.mmio.log[1].bytes, 64u);
 }
 
 TEST(cpu, load_sees_what_has_landed_by_its_local_time) {
   machine m;
-  m.root.dma(true, 0x1000, 8, 100_ns, 1);
-  m.root.dma(true, 0x1000, 8, 200_ns, 2);
+  m.dma(true, 0x1000, 8, 100_ns, 1);
+  m.dma(true, 0x1000, 8, 200_ns, 2);
   std::vector<std::uint64_t> seen;
   m.h.run("program", [&](cpu& c) {
     c.spend(100_ns - 1_ps);
@@ -161,9 +115,9 @@ TEST(cpu, load_sees_what_has_landed_by_its_local_time) {
 
 TEST(cpu, store_takes_effect_at_its_local_time) {
   machine m;
-  auto& before = m.root.dma(false, 0x2000, 8, 299_ns);
-  auto& after = m.root.dma(false, 0x2000, 8, 301_ns);
-  auto& overwritten = m.root.dma(true, 0x3000, 8, 200_ns, 7);
+  auto& before = m.dma(false, 0x2000, 8, 299_ns);
+  auto& after = m.dma(false, 0x2000, 8, 301_ns);
+  auto& overwritten = m.dma(true, 0x3000, 8, 200_ns, 7);
   m.h.run("program", [&](cpu& c) {
     const std::uint64_t v = 0x1122;
     c.spend(300_ns);
@@ -196,18 +150,18 @@ TEST(cpu, mmio_read_stalls_for_the_round_trip) {
     c.mmio_read(0xe0000010, std::as_writable_bytes(std::span(&v, 1)));
     EXPECT_EQ(v, 0x5a5a5a5a5a5a5a5au);
     end = c.time();
-    m.root.refuse = true;
+    m.mmio.refuse = true;
     c.mmio_read(0, std::as_writable_bytes(std::span(&v, 1)));
     EXPECT_EQ(v, ~0ULL);
   });
   run_until_idle();
-  EXPECT_EQ(m.root.log[0].at, 50_ns + m.config.mmio_read_cost);
+  EXPECT_EQ(m.mmio.log[0].at, 50_ns + m.config.mmio_read_cost);
   EXPECT_EQ(end, 50_ns + m.config.mmio_read_cost + 600_ns);
 }
 
 TEST(cpu, wait_write_wakes_at_the_next_turn_of_the_polling_loop) {
   machine m;
-  m.root.dma(true, 0x5010, 8, 1001_ns, 1);
+  m.dma(true, 0x5010, 8, 1001_ns, 1);
   ps end{0};
   m.h.run("program", [&](cpu& c) {
     const auto w = c.watch(0x5000, 64);
@@ -224,7 +178,7 @@ TEST(cpu, wait_write_wakes_at_the_next_turn_of_the_polling_loop) {
 
 TEST(cpu, wait_write_that_lands_at_a_turn_is_seen_by_that_turn) {
   machine m;
-  m.root.dma(true, 0x5010, 8, 1005_ns, 1);
+  m.dma(true, 0x5010, 8, 1005_ns, 1);
   ps end{0};
   m.h.run("program", [&](cpu& c) {
     const auto w = c.watch(0x5000, 64);
@@ -238,8 +192,8 @@ TEST(cpu, wait_write_that_lands_at_a_turn_is_seen_by_that_turn) {
 
 TEST(cpu, wait_write_returns_at_once_when_it_has_landed) {
   machine m;
-  m.root.dma(true, 0x5000, 4096, 100_ns, 1);
-  m.root.dma(true, 0x5000, 8, 150_ns, 1);
+  m.dma(true, 0x5000, 4096, 100_ns, 1);
+  m.dma(true, 0x5000, 8, 150_ns, 1);
   m.h.run("program", [&](cpu& c) {
     const auto w = c.watch(0x5fff, 1);
     c.spend(500_ns);
@@ -254,7 +208,7 @@ TEST(cpu, wait_write_returns_at_once_when_it_has_landed) {
 
 TEST(cpu, wait_write_that_lands_before_the_local_time_counts_as_landed) {
   machine m;
-  m.root.dma(true, 0x5000, 8, 100_ns, 1);
+  m.dma(true, 0x5000, 8, 100_ns, 1);
   m.h.run("program", [&](cpu& c) {
     const auto w = c.watch(0x5000, 8);
     c.spend(500_ns);  // the kernel is still at 0
@@ -266,9 +220,9 @@ TEST(cpu, wait_write_that_lands_before_the_local_time_counts_as_landed) {
 
 TEST(cpu, wait_write_times_out_and_ignores_other_addresses) {
   machine m;
-  m.root.dma(true, 0x4ff0, 16, 100_ns, 1);
-  m.root.dma(true, 0x5040, 16, 100_ns, 1);
-  m.root.dma(true, 0x5000 + 1024 * 4096, 16, 100_ns, 1);  // same bucket of the filter
+  m.dma(true, 0x4ff0, 16, 100_ns, 1);
+  m.dma(true, 0x5040, 16, 100_ns, 1);
+  m.dma(true, 0x5000 + 1024 * 4096, 16, 100_ns, 1);  // same bucket of the filter
   m.h.run("program", [&](cpu& c) {
     const auto w = c.watch(0x5000, 64);
     EXPECT_FALSE(c.wait_write(w, 333_ns));
@@ -281,8 +235,8 @@ TEST(cpu, wait_write_times_out_and_ignores_other_addresses) {
 
 TEST(cpu, watches_over_many_pages_and_many_watches) {
   machine m;
-  for (int i = 0; i < 200; ++i) m.root.dma(true, 0x100000 + static_cast<std::uint64_t>(i) * 4096 + 8, 8, (i + 1) * 1_us, 1);
-  m.root.dma(true, 0x9000'0000 + 3'000'000, 8, 300_us, 1);
+  for (int i = 0; i < 200; ++i) m.dma(true, 0x100000 + static_cast<std::uint64_t>(i) * 4096 + 8, 8, (i + 1) * 1_us, 1);
+  m.dma(true, 0x9000'0000 + 3'000'000, 8, 300_us, 1);
   std::vector<ps> woken(200);
   for (std::size_t i = 0; i < 200; ++i) {
     m.h.run("program", [&woken, i](cpu& c) {
@@ -304,9 +258,9 @@ TEST(cpu, watches_over_many_pages_and_many_watches) {
 
 TEST(cpu, interrupts_wake_sleepers_and_are_kept_for_late_ones) {
   machine m;
-  m.root.interrupt(3, 1_us);
-  m.root.interrupt(4, 2_us);
-  m.root.interrupt(5, 9_us);
+  m.interrupt(3, 1_us);
+  m.interrupt(4, 2_us);
+  m.interrupt(5, 9_us);
   const host_config& k = m.config;
   m.h.run("sleeper", [&](cpu& c) {
     EXPECT_TRUE(c.wait_interrupt(3));
@@ -332,7 +286,7 @@ TEST(cpu, interrupts_wake_sleepers_and_are_kept_for_late_ones) {
 
 TEST(cpu, one_interrupt_wakes_all_who_sleep_for_it) {
   machine m;
-  m.root.interrupt(3, 1_us);
+  m.interrupt(3, 1_us);
   int woken = 0;
   for (int i = 0; i < 3; ++i) m.h.run("sleeper", [&](cpu& c) { woken += c.wait_interrupt(3) ? 1 : 0; });
   m.h.run("other", [&](cpu& c) { EXPECT_FALSE(c.wait_interrupt(2, 50_us)); });
@@ -344,12 +298,12 @@ TEST(host, memory_answers_with_latency_and_bandwidth) {
   host_config c;
   c.memory_bandwidth = {100e9};
   machine m(c);
-  auto& w = m.root.dma(true, 0x1000, 4096, 10_ns, 3);
-  auto& r = m.root.dma(false, 0x1000, 64, 10_ns);
+  auto& w = m.dma(true, 0x1000, 4096, 10_ns, 3);
+  auto& r = m.dma(false, 0x1000, 64, 10_ns);
   run_until_idle();
   const ps page = c.memory_bandwidth.time_for(4096);
-  EXPECT_EQ(w.done, 10_ns + c.memory_write_latency);
-  EXPECT_EQ(r.done, 10_ns + page + c.memory_read_latency);  // behind the write
+  EXPECT_EQ(w.answered, 10_ns + c.memory_write_latency);
+  EXPECT_EQ(r.answered, 10_ns + page + c.memory_read_latency);  // behind the write
   EXPECT_EQ(r.data[63], std::byte{3});
 }
 
@@ -358,11 +312,11 @@ TEST(host, lines_beyond_the_last_level_cache_come_from_dram) {
   c.last_level_cache.size = 64_KiB;
   machine m(c);
   const ps dram = c.last_level_cache.dram_latency;
-  auto& missing = m.root.dma(false, 0x1000, 64, 1_us);
-  auto& written = m.root.dma(true, 0x2000, 64, 2_us, 3);
-  auto& in_part = m.root.dma(false, 0x1fc0, 128, 3_us);
-  auto& there = m.root.dma(false, 0x2000, 64, 4_us);
-  auto& stored = m.root.dma(false, 0x3000, 64, 6_us);
+  auto& missing = m.dma(false, 0x1000, 64, 1_us);
+  auto& written = m.dma(true, 0x2000, 64, 2_us, 3);
+  auto& in_part = m.dma(false, 0x1fc0, 128, 3_us);
+  auto& there = m.dma(false, 0x2000, 64, 4_us);
+  auto& stored = m.dma(false, 0x3000, 64, 6_us);
   m.h.run("core", [&](cpu& core) {
     core.spend(5_us);
     const std::uint64_t value = 7;
@@ -375,16 +329,16 @@ TEST(host, lines_beyond_the_last_level_cache_come_from_dram) {
     EXPECT_EQ(core.time() - begin, 2 * c.load_cost + dram);
   });
   run_until_idle();
-  EXPECT_EQ(missing.done, 1_us + c.memory_read_latency + dram);
-  EXPECT_EQ(written.done, 2_us + c.memory_write_latency);
-  EXPECT_EQ(in_part.done, 3_us + c.memory_read_latency + dram);
-  EXPECT_EQ(there.done, 4_us + c.memory_read_latency);
-  EXPECT_EQ(stored.done, 6_us + c.memory_read_latency);
+  EXPECT_EQ(missing.answered, 1_us + c.memory_read_latency + dram);
+  EXPECT_EQ(written.answered, 2_us + c.memory_write_latency);
+  EXPECT_EQ(in_part.answered, 3_us + c.memory_read_latency + dram);
+  EXPECT_EQ(there.answered, 4_us + c.memory_read_latency);
+  EXPECT_EQ(stored.answered, 6_us + c.memory_read_latency);
 }
 
 TEST(host, debug_transport_and_stray_interrupts) {
   machine m;
-  m.root.interrupt(5000, 1_ns);
+  m.interrupt(5000, 1_ns);
   run_until_idle();
   std::uint32_t v = 0xabcd;
   tlm::tlm_generic_payload p;
@@ -392,7 +346,7 @@ TEST(host, debug_transport_and_stray_interrupts) {
   p.set_address(0x2'0000'0000'0008);
   p.set_data_ptr(reinterpret_cast<unsigned char*>(&v));
   p.set_data_length(4);
-  EXPECT_EQ(m.root.memory->transport_dbg(p), 4u);
+  EXPECT_EQ(m.root.out->transport_dbg(p), 4u);
   EXPECT_EQ(m.h.memory_bytes().get<std::uint32_t>(0x2'0000'0000'0008), 0xabcdu);
   EXPECT_EQ(testing::count_of(m.h, "stray_interrupts"), 1u);
 }

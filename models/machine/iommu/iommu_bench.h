@@ -1,7 +1,6 @@
 // For tests: a memory with real bytes, a device, a core, and page tables around an IOMMU.
 #pragma once
 
-#include <tlm_utils/simple_initiator_socket.h>
 #include <tlm_utils/simple_target_socket.h>
 
 #include <cstring>
@@ -10,24 +9,17 @@
 #include <vector>
 
 #include "models/machine/iommu/iommu.h"
+#include "tlm/testing/burst_memory.h"
 #include "tlm/testing/burst_source.h"
 #include "tlm/testing/simulate.h"
 #include "tlm/testing/statistic_of.h"
 
 namespace hcasim::testing {
 
-// Sparse memory that answers in the call.
-class iommu_memory : public unit {
+// Sparse memory that answers in the call, and takes interrupts and messages to devices.
+class iommu_memory : public burst_memory {
  public:
-  tlm_utils::simple_target_socket<iommu_memory, 64> in{"in"};
   tlm_utils::simple_target_socket_optional<iommu_memory, 64> interrupts{"interrupts"};
-  ps latency{80_ns};
-  struct access {
-    bool write;
-    std::uint64_t address;
-    ps at;
-  };
-  std::vector<access> log;
   std::vector<ps> raised;
   struct message {
     pcie_message kind;
@@ -37,44 +29,34 @@ class iommu_memory : public unit {
     std::uint64_t body;
     ps at;
   };
-  std::vector<message> messages;  // to devices
+  std::vector<message> messages;
 
-  explicit iommu_memory(const sc_core::sc_module_name& n) : unit(n) {
-    in.register_nb_transport_fw(this, &iommu_memory::forward);
-    in.register_transport_dbg(this, &iommu_memory::debug);
+  explicit iommu_memory(const sc_core::sc_module_name& n) : burst_memory(n) {
+    latency = 80_ns;
     interrupts.register_nb_transport_fw(this, &iommu_memory::interrupt);
   }
   std::uint64_t& word(std::uint64_t address) { return words_[address & ~std::uint64_t{7}]; }
 
  private:
-  void touch(tlm::tlm_generic_payload& p) {
+  void move(tlm::tlm_generic_payload& p) override {
     for (unsigned i = 0; i < p.get_data_length(); ++i) {
       auto* const byte = reinterpret_cast<unsigned char*>(&word(p.get_address() + i)) + (p.get_address() + i) % 8;
       (p.is_write() ? *byte : p.get_data_ptr()[i]) = p.is_write() ? p.get_data_ptr()[i] : *byte;
     }
     p.set_response_status(tlm::TLM_OK_RESPONSE);
   }
-  tlm::tlm_sync_enum forward(tlm::tlm_generic_payload& p, tlm::tlm_phase&, sc_core::sc_time& delay) {
+  tlm::tlm_sync_enum forward(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) override {
     const auto* e = p.get_extension<pcie_extension>();
-    if (e && e->message != pcie_message::none) {
-      std::uint64_t body = 0;
-      std::memcpy(&body, p.get_data_ptr(), p.get_data_length());
-      messages.push_back({e->message, e->requester, e->tag, e->code, body, from_delay(delay)});
-      return tlm::TLM_COMPLETED;
-    }
-    log.push_back({p.is_write(), p.get_address(), from_delay(delay)});
-    touch(p);
-    delay += to_sc(latency);
+    if (!e || e->message == pcie_message::none) return burst_memory::forward(p, phase, delay);
+    std::uint64_t body = 0;
+    std::memcpy(&body, p.get_data_ptr(), p.get_data_length());
+    messages.push_back({e->message, e->requester, e->tag, e->code, body, from_delay(delay)});
     return tlm::TLM_COMPLETED;
   }
   tlm::tlm_sync_enum interrupt(tlm::tlm_generic_payload& p, tlm::tlm_phase&, sc_core::sc_time& delay) {
     raised.push_back(from_delay(delay));
     p.set_response_status(tlm::TLM_OK_RESPONSE);
     return tlm::TLM_COMPLETED;
-  }
-  unsigned debug(tlm::tlm_generic_payload& p) {
-    touch(p);
-    return p.get_data_length();
   }
   std::map<std::uint64_t, std::uint64_t> words_;
 };
@@ -141,15 +123,13 @@ struct iommu_bench {
   }
   void set(std::uint32_t offset, std::uint64_t value) {
     auto& b = core.send(true, registers + offset, now());
-    std::memcpy(b.data.data(), &value, sizeof value);
+    b.fill(&value, sizeof value);
     run_for(1_ps);
   }
   std::uint64_t get(std::uint32_t offset) {
     auto& b = core.send(false, registers + offset, now());
     run_for(1_ps);
-    std::uint64_t v = 0;
-    std::memcpy(&v, b.data.data(), sizeof v);
-    return v;
+    return b.word();
   }
   void attach(std::uint16_t requester, std::uint32_t flags = IOMMU_CONTEXT_PRESENT) {
     const std::uint64_t root = roots.try_emplace(requester, node()).first->second;

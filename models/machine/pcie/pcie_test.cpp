@@ -10,8 +10,8 @@ namespace hcasim {
 namespace {
 
 using testing::bench;
+using testing::burst_memory;
 using testing::run_until_idle;
-using testing::test_target;
 
 pcie_config plain() {
   pcie_config c;
@@ -142,12 +142,12 @@ TEST(pcie, kernel_events_per_read) {
 TEST(pcie, other_answers_of_a_memory_take_the_same_time) {
   const pcie_config c = plain();
   bench b(c, 2);
-  b.memory.answers = test_target::style::backward;
+  b.memory.answers = burst_memory::style::backward;
   auto& r = b.dma[0].send(false, 0x40, 64, 0_ps);
   run_until_idle();
   const ps rtt = wire(c, 26) + c.link_latency + c.root_read_latency + 80_ns + wire(c, 86) + c.link_latency;
   EXPECT_EQ(r.answered, rtt);
-  b.memory.answers = test_target::style::begin_response;
+  b.memory.answers = burst_memory::style::begin_response;
   const ps t = now() + 1_us;
   auto& r2 = b.dma[1].send(false, 0x40, 64, t);
   auto& w2 = b.dma[1].send(true, 0x40, 64, t + 1_us);
@@ -164,8 +164,8 @@ TEST(pcie, writes_land_in_order_and_reads_stay_behind_them) {
   auto& w1 = b.dma[0].send(true, 0x1000, 4096, 0_ps);
   auto& w2 = b.dma[0].send(true, 0x1000, 4, 0_ps);
   auto& r = b.dma[0].send(false, 0x1000, 8, 0_ps);
-  w1.data.assign(4096, std::byte{1});
-  w2.data.assign(4, std::byte{2});
+  w1.fill(std::byte{1});
+  w2.fill(std::byte{2});
   run_until_idle();
   EXPECT_EQ(r.data[0], std::byte{2});
   EXPECT_EQ(r.data[4], std::byte{1});
@@ -178,11 +178,11 @@ TEST(pcie, writes_land_in_order_and_reads_stay_behind_them) {
 
 TEST(pcie, order_holds_for_requests_with_delays_out_of_order) {
   bench b(plain());
-  auto& w1 = b.dma[0].send_now(true, 0x1000, 64, 300_ns);
-  auto& w2 = b.dma[0].send_now(true, 0x1000, 64, 100_ns);
-  auto& r = b.dma[0].send_now(false, 0x1000, 64, 0_ps);
-  w1.data.assign(64, std::byte{1});
-  w2.data.assign(64, std::byte{2});
+  auto& w1 = b.dma[0].send_ahead(true, 0x1000, 300_ns, 64);
+  auto& w2 = b.dma[0].send_ahead(true, 0x1000, 100_ns, 64);
+  auto& r = b.dma[0].send_ahead(false, 0x1000, 0_ps, 64);
+  w1.fill(std::byte{1});
+  w2.fill(std::byte{2});
   run_until_idle();
   // Accesses happen in the order of their times, whatever the order of the calls.
   EXPECT_EQ(r.data[0], std::byte{0});
@@ -192,7 +192,7 @@ TEST(pcie, order_holds_for_requests_with_delays_out_of_order) {
 
 TEST(pcie, relaxed_write_fills_an_idle_link) {
   bench b(plain());
-  b.dma[0].send_now(true, 0x2000, 64, 400_ns);
+  b.dma[0].send_ahead(true, 0x2000, 400_ns, 64);
   b.dma[0].send(true, 0x3000, 64, 1_ns, true);
   run_until_idle();
   ASSERT_EQ(b.memory.log.size(), 2u);

@@ -8,13 +8,13 @@ namespace hcasim {
 namespace {
 
 using testing::bench;
+using testing::burst_memory;
 using testing::run_until_idle;
-using testing::test_target;
 
 // Memory answers writes in order, each after two microseconds.
 struct slow_bench : bench {
   slow_bench() : bench(pcie_config()) {
-    memory.answers = test_target::style::backward;
+    memory.answers = burst_memory::style::backward;
     memory.latency = 2_us;
   }
 };
@@ -24,7 +24,7 @@ class pushed : public ::testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(pushed, writes_have_landed_before_the_answer) {
   slow_bench b;
-  std::vector<testing::test_initiator::burst*> writes;
+  std::vector<testing::pcie_initiator::burst*> writes;
   for (int i = 0; i < 5; ++i) writes.push_back(&b.dma[0].send(true, 0x1000 * static_cast<std::uint64_t>(i), 64, 100_ns * i));
   // Sent while some of them are at memory, and one is not sent yet.
   auto& first = b.core.send(false, GetParam(), 4, 250_ns);
@@ -43,7 +43,7 @@ INSTANTIATE_TEST_SUITE_P(registers, pushed, ::testing::Values(bench::bar_base, c
 TEST(pushing, relaxed_writes_and_those_to_a_peer_are_not_waited_for) {
   pcie_config c;
   bench b(c, 2);
-  b.memory.answers = b.bar[1].answers = test_target::style::backward;
+  b.memory.answers = b.bar[1].answers = burst_memory::style::backward;
   b.memory.latency = b.bar[1].latency = 2_us;
   b.dma[0].send(true, 0x1000, 64, 0_ps, true);
   b.dma[0].send(true, bench::bar_base + bench::bar_size, 64, 0_ps);
@@ -54,7 +54,7 @@ TEST(pushing, relaxed_writes_and_those_to_a_peer_are_not_waited_for) {
 
 TEST(pushing, writes_of_another_device_are_not_waited_for) {
   bench b(pcie_config(), 2);
-  b.memory.answers = test_target::style::backward;
+  b.memory.answers = burst_memory::style::backward;
   b.memory.latency = 2_us;
   b.dma[1].send(true, 0x1000, 64, 0_ps);
   auto& r = b.core.send(false, bench::bar_base, 4, 100_ns);

@@ -39,7 +39,7 @@ TEST(replay, a_garbled_completion_comes_again) {
   EXPECT_TRUE(r.is_response_ok());
   EXPECT_EQ(b.value("device0_down_replays"), 1);
   EXPECT_EQ(corrected(b), std::uint32_t{PCI_CORRECTED_RECEIVER});
-  b.core.send(true, PCI_CONFIG_WINDOW + PCI_ERROR_CORRECTABLE, 4, now()).data.assign(4, std::byte{0xff});
+  b.core.send(true, PCI_CONFIG_WINDOW + PCI_ERROR_CORRECTABLE, 4, now()).fill(std::byte{0xff});
   run_until_idle();
   EXPECT_EQ(corrected(b), 0U) << "written with ones it is clear";
 }

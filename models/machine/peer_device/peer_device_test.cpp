@@ -7,132 +7,50 @@
 #include <deque>
 #include <map>
 
+#include "tlm/testing/burst_memory.h"
+#include "tlm/testing/burst_source.h"
 #include "tlm/testing/simulate.h"
 #include "tlm/testing/statistic_of.h"
 
 namespace hcasim {
 namespace {
 
+using testing::burst_memory;
+using testing::burst_source;
 using testing::run_until_idle;
 using testing::value_of;
 
-// Accesses the BAR as another device or a core does; notes when the answer is there.
-class requester : public unit {
+// Accesses the BAR as another device or a core does.
+class requester : public burst_source {
  public:
-  tlm_utils::simple_initiator_socket<requester, 64> out{"out"};
-  struct burst : tlm::tlm_generic_payload {
-    requester* self = nullptr;
-    std::vector<std::byte> data;
-    ps sent{0};
-    ps answered = never;
-  };
-  std::deque<burst> bursts;
-
-  explicit requester(const sc_core::sc_module_name& n) : unit(n) { out.register_nb_transport_bw(this, &requester::backward); }
-
-  burst& send(bool write, std::uint64_t address, std::vector<std::byte> data, ps at) {
-    burst& b = bursts.emplace_back();
-    b.self = this;
-    b.data = std::move(data);
-    b.set_command(write ? tlm::TLM_WRITE_COMMAND : tlm::TLM_READ_COMMAND);
-    b.set_address(address);
-    b.set_data_ptr(reinterpret_cast<unsigned char*>(b.data.data()));
-    b.set_data_length(static_cast<unsigned>(b.data.size()));
-    queue_.at(at, {[](void* x) {
-                     auto& me = *static_cast<burst*>(x);
-                     tlm::tlm_phase phase = tlm::BEGIN_REQ;
-                     sc_core::sc_time delay = to_delay(now());
-                     me.sent = now();
-                     ASSERT_EQ(me.self->out->nb_transport_fw(me, phase, delay), tlm::TLM_COMPLETED);
-                     me.answered = from_delay(delay);
-                   },
-                   &b});
+  using burst_source::burst_source;
+  ~requester() override {
+    for (const burst& b : bursts) EXPECT_TRUE(b.in_call || !b.done());
+  }
+  burst& read(std::uint64_t address, std::size_t bytes, ps at) { return send(false, address, at, bytes); }
+  burst& write(std::uint64_t address, std::size_t bytes, std::byte fill, ps at) {
+    burst& b = send(true, address, at, bytes);
+    b.fill(fill);
     return b;
   }
-  burst& read(std::uint64_t address, std::size_t bytes, ps at) {
-    return send(false, address, std::vector<std::byte>(bytes), at);
-  }
-  burst& write(std::uint64_t address, std::size_t bytes, std::byte fill, ps at) {
-    return send(true, address, std::vector<std::byte>(bytes, fill), at);
-  }
-
- private:
-  tlm::tlm_sync_enum backward(tlm::tlm_generic_payload&, tlm::tlm_phase&, sc_core::sc_time&) { return tlm::TLM_COMPLETED; }
-};
-
-// Host memory of 1 MiB; answers after `latency`, on the backward path or in the call. Addresses behind it fail.
-class host_side : public unit {
- public:
-  tlm_utils::simple_target_socket<host_side, 64> in{"in"};
-  std::vector<std::byte> bytes = std::vector<std::byte>(1_MiB);
-  ps latency = 500_ns;
-  bool in_call = false;
-  struct access {
-    bool write;
-    std::uint64_t address;
-    std::uint64_t bytes;
-    ps at;
-  };
-  std::vector<access> log;
-  std::size_t under_way = 0;
-  std::size_t most_under_way = 0;
-
-  explicit host_side(const sc_core::sc_module_name& n) : unit(n) { in.register_nb_transport_fw(this, &host_side::forward); }
-
- private:
-  struct job {
-    host_side* self;
-    tlm::tlm_generic_payload* p;
-  };
-  tlm::tlm_sync_enum forward(tlm::tlm_generic_payload& p, tlm::tlm_phase& phase, sc_core::sc_time& delay) {
-    log.push_back({p.is_write(), p.get_address(), p.get_data_length(), now()});
-    most_under_way = std::max(most_under_way, ++under_way);
-    touch(p);
-    if (in_call) {
-      --under_way;
-      delay += to_sc(latency);
-      return tlm::TLM_COMPLETED;
-    }
-    jobs_.push_back({this, &p});
-    queue_.at(now() + latency, {[](void* x) {
-                                  auto& j = *static_cast<job*>(x);
-                                  --j.self->under_way;
-                                  tlm::tlm_phase ph = tlm::BEGIN_RESP;
-                                  sc_core::sc_time d = to_delay(now());
-                                  j.self->in->nb_transport_bw(*j.p, ph, d);
-                                },
-                                &jobs_.back()});
-    phase = tlm::END_REQ;
-    return tlm::TLM_UPDATED;
-  }
-  void touch(tlm::tlm_generic_payload& p) {
-    if (p.get_address() + p.get_data_length() > bytes.size()) {
-      p.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
-      return;
-    }
-    if (p.is_write()) {
-      std::memcpy(&bytes[p.get_address()], p.get_data_ptr(), p.get_data_length());
-    } else {
-      std::memcpy(p.get_data_ptr(), &bytes[p.get_address()], p.get_data_length());
-    }
-    p.set_response_status(tlm::TLM_OK_RESPONSE);
-  }
-  std::deque<job> jobs_;
 };
 
 struct bench {
   requester core{"core"};
-  host_side host{"host"};
+  burst_memory host{"host"};
   peer_device gpu;
 
   explicit bench(const peer_device_config& c = peer_device_config::gpu()) : gpu("gpu", c) {
     core.out.bind(gpu.bar);
     gpu.pcie.bind(host.in);
+    host.latency = 500_ns;
+    host.repeats = false;
+    host.answers = burst_memory::style::taken_then_backward;
   }
   requester::burst& copy(const peer_copy& c, ps at) {
-    std::vector<std::byte> d(sizeof c);
-    std::memcpy(d.data(), &c, sizeof c);
-    return core.send(true, PEER_BAR_REGISTERS + PEER_REG_COPY, std::move(d), at);
+    auto& b = core.send(true, PEER_BAR_REGISTERS + PEER_REG_COPY, at, sizeof c);
+    b.fill(&c, sizeof c);
+    return b;
   }
   [[nodiscard]] double value(std::string_view name) const { return value_of(gpu, name); }
 };
@@ -271,7 +189,7 @@ TEST(peer_device, a_copy_from_the_host_keeps_within_its_bursts_and_its_rate) {
 TEST(peer_device, copies_wait_their_turn_and_answers_in_the_call_do_as_well) {
   const auto c = peer_device_config::gpu();
   bench b;
-  b.host.in_call = true;
+  b.host.answers = burst_memory::style::in_call;
   b.copy({0, 0, 4096, 0x8000, 1, PEER_COPY_TO_HOST, {}}, 0_ps);
   b.copy({0, 4096, 4096, 0x8004, 2, PEER_COPY_TO_HOST, {}}, 0_ps);
   run_until_idle();
