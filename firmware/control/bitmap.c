@@ -9,7 +9,9 @@ void fw_bitmap_init(struct fw_bitmap* b, uint32_t bits, uint32_t reserved) {
   b->bits = bits;
   b->used = 0;
   b->cursor = reserved;
-  memset(b->words, 0, (size_t)word_count(b) * 8);
+  for (uint32_t i = 0; i < word_count(b); i++) {
+    if (b->words[i] != 0) b->words[i] = 0; /* as fw_clear */
+  }
   if (bits % 64 != 0) b->words[bits / 64] = ~0ULL << (bits % 64);
   for (uint32_t i = 0; i < reserved && i < bits; i++) b->words[i / 64] |= 1ULL << (i % 64);
 }

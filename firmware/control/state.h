@@ -177,7 +177,7 @@ struct firmware {
   uint32_t* cq_users;
   uint32_t* srq_users; /* by number, as the QPs */
   uint32_t* eq_users;
-  uint32_t* qp_spaces;               /* by number: the QP's first address space */
+  uint32_t* qp_spaces;               /* by number: 1 + the QP's first address space, 0 = it has none */
   uint32_t groups[HCA_GROUP_HASHES]; /* by hash: the number of the first multicast group */
   struct fw_space* spaces;
   uint32_t* space_chains; /* by hash of the key */
@@ -185,7 +185,7 @@ struct firmware {
   uint32_t free_spaces;   /* list of used ones */
   uint32_t live_spaces;
   struct fw_segment* segments;
-  uint32_t* handle_chains;     /* by hash of the space and its handle */
+  uint32_t* handle_chains;     /* by hash of the space and its handle: 1 + the first segment, 0 = none */
   uint32_t fresh_segments;     /* the first one that was never used */
   uint32_t free_segments;      /* list of used ones */
   uint32_t free_segment_count; /* of both kinds */
@@ -201,6 +201,12 @@ static inline uint64_t fw_align_down(uint64_t v, uint64_t a) {
 }
 static inline uint64_t fw_align_up(uint64_t v, uint64_t a) {
   return (v + a - 1) & ~(a - 1);
+}
+/* Sets a table to 0, and leaves alone the pages of memory that hold nothing yet. */
+static inline void fw_clear(uint32_t* table, size_t entries) {
+  for (size_t i = 0; i < entries; i++) {
+    if (table[i] != 0) table[i] = 0;
+  }
 }
 static inline uint32_t fw_min32(uint32_t a, uint32_t b) {
   return a < b ? a : b;

@@ -11,7 +11,7 @@ void fw_segments_forget(struct firmware* fw) {
   fw->fresh_segments = 0;
   fw->free_segments = FW_NO_LINK;
   fw->free_segment_count = fw->limits.max_segments;
-  memset(fw->handle_chains, 0xff, fw_space_chains(fw->limits.max_segments) * sizeof(uint32_t));
+  fw_clear(fw->handle_chains, fw_space_chains(fw->limits.max_segments));
 }
 
 static uint32_t take(struct firmware* fw) {
@@ -38,12 +38,17 @@ static uint32_t* chain_of(const struct firmware* fw, uint32_t space, uint32_t ha
   return &fw->handle_chains[(hash ^ hash >> 16) & (fw_space_chains(fw->limits.max_segments) - 1)];
 }
 
+static uint32_t first_in_chain(const struct firmware* fw, uint32_t space, uint32_t handle) {
+  const uint32_t head = *chain_of(fw, space, handle);
+  return head != 0 ? head - 1 : FW_NO_LINK;
+}
+
 static void chain(struct firmware* fw, uint32_t n) {
-  uint32_t* const head = chain_of(fw, at(fw, n)->space, at(fw, n)->handle);
-  at(fw, n)->chain_next = *head;
+  const uint32_t first = first_in_chain(fw, at(fw, n)->space, at(fw, n)->handle);
+  at(fw, n)->chain_next = first;
   at(fw, n)->chain_previous = FW_NO_LINK;
-  if (*head != FW_NO_LINK) at(fw, *head)->chain_previous = n;
-  *head = n;
+  if (first != FW_NO_LINK) at(fw, first)->chain_previous = n;
+  *chain_of(fw, at(fw, n)->space, at(fw, n)->handle) = 1 + n;
 }
 
 static void unchain(struct firmware* fw, uint32_t n) {
@@ -51,7 +56,7 @@ static void unchain(struct firmware* fw, uint32_t n) {
   if (g->chain_previous != FW_NO_LINK) {
     at(fw, g->chain_previous)->chain_next = g->chain_next;
   } else {
-    *chain_of(fw, g->space, g->handle) = g->chain_next;
+    *chain_of(fw, g->space, g->handle) = g->chain_next != FW_NO_LINK ? 1 + g->chain_next : 0;
   }
   if (g->chain_next != FW_NO_LINK) at(fw, g->chain_next)->chain_previous = g->chain_previous;
 }
@@ -209,7 +214,7 @@ uint32_t fw_segments_cut(struct firmware* fw, struct fw_space* s, uint64_t va, u
 uint32_t fw_segments_cut_handle(struct firmware* fw, struct fw_space* s, uint32_t handle) {
   uint32_t list = FW_NO_LINK;
   uint32_t looked_at = 0;
-  for (uint32_t n = *chain_of(fw, slot_of(fw, s), handle); n != FW_NO_LINK;) {
+  for (uint32_t n = first_in_chain(fw, slot_of(fw, s), handle); n != FW_NO_LINK;) {
     const uint32_t next = at(fw, n)->chain_next;
     if (at(fw, n)->handle == handle && at(fw, n)->space == slot_of(fw, s)) {
       unlink_segment(fw, s, n);
@@ -236,7 +241,7 @@ static void join_next(struct firmware* fw, struct fw_space* s, uint32_t n) {
 
 bool fw_segment_alone(struct firmware* fw, const struct fw_space* s, uint32_t n) {
   const uint32_t handle = at(fw, n)->handle;
-  for (uint32_t k = *chain_of(fw, slot_of(fw, s), handle); k != FW_NO_LINK; k = at(fw, k)->chain_next) {
+  for (uint32_t k = first_in_chain(fw, slot_of(fw, s), handle); k != FW_NO_LINK; k = at(fw, k)->chain_next) {
     if (k != n && at(fw, k)->handle == handle && at(fw, k)->space == slot_of(fw, s)) return false;
   }
   return true;

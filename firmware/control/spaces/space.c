@@ -12,12 +12,29 @@ void fw_spaces_forget(struct firmware* fw) {
   fw->free_spaces = FW_NO_LINK;
   fw->live_spaces = 0;
   memset(fw->space_chains, 0xff, fw_space_chains(fw->limits.max_spaces) * sizeof(uint32_t));
-  memset(fw->qp_spaces, 0xff, sizeof(uint32_t) << fw->limits.log_qps);
+  fw_clear(fw->qp_spaces, (size_t)1 << fw->limits.log_qps);
 }
 
 static uint32_t* chain_of(const struct firmware* fw, uint32_t key) {
   const uint32_t hash = hca_key_index(key) * 0x9e3779b1U;
   return &fw->space_chains[(hash ^ hash >> 16) & (fw_space_chains(fw->limits.max_spaces) - 1)];
+}
+
+static uint32_t first_of_qp(const struct firmware* fw, uint32_t qpn) {
+  return fw->qp_spaces[qpn] != 0 ? fw->qp_spaces[qpn] - 1 : FW_NO_LINK;
+}
+
+/* Returns how many spaces of the QP stand before it. */
+static uint32_t unlink_from_qp(struct firmware* fw, const struct fw_space* s, uint32_t n) {
+  uint32_t before = first_of_qp(fw, s->qpn);
+  uint32_t looked_at = 1;
+  if (before == n) {
+    fw->qp_spaces[s->qpn] = s->qp_next != FW_NO_LINK ? 1 + s->qp_next : 0;
+    return 0;
+  }
+  for (; fw->spaces[before].qp_next != n; looked_at++) before = fw->spaces[before].qp_next;
+  fw->spaces[before].qp_next = s->qp_next;
+  return looked_at;
 }
 
 struct fw_space* fw_space_of(struct firmware* fw, uint32_t key) {
@@ -42,8 +59,8 @@ struct fw_space* fw_space_take(struct firmware* fw, const struct fw_space* fresh
   s->next = *chain_of(fw, s->key);
   *chain_of(fw, s->key) = n;
   if (s->qpn != HCA_QPN_ANY) {
-    s->qp_next = fw->qp_spaces[s->qpn];
-    fw->qp_spaces[s->qpn] = n;
+    s->qp_next = first_of_qp(fw, s->qpn);
+    fw->qp_spaces[s->qpn] = 1 + n;
   }
   fw->live_spaces++;
   return s;
@@ -55,10 +72,7 @@ void fw_space_put(struct firmware* fw, struct fw_space* s) {
   uint32_t* link = chain_of(fw, s->key);
   for (; *link != n; looked_at++) link = &fw->spaces[*link].next;
   *link = s->next;
-  if (s->qpn != HCA_QPN_ANY) {
-    for (link = &fw->qp_spaces[s->qpn]; *link != n; looked_at++) link = &fw->spaces[*link].qp_next;
-    *link = s->qp_next;
-  }
+  if (s->qpn != HCA_QPN_ANY) looked_at += unlink_from_qp(fw, s, n);
   hal_work(fw->hal, HAL_WORK_CHUNK, looked_at);
   s->key = 0;
   s->next = fw->free_spaces;
@@ -145,8 +159,8 @@ static int unbind_all(struct firmware* fw, uint32_t key) {
 
 /* A connection's address spaces go with it, and with them the windows bound to them [S7]. */
 int fw_space_retire_qp(struct firmware* fw, uint32_t qpn) {
-  while (fw->qp_spaces[qpn] != FW_NO_LINK) {
-    struct fw_space* const s = &fw->spaces[fw->qp_spaces[qpn]];
+  while (first_of_qp(fw, qpn) != FW_NO_LINK) {
+    struct fw_space* const s = &fw->spaces[first_of_qp(fw, qpn)];
     const uint32_t index = hca_key_index(s->key);
     int status = (s->access & HCA_ACCESS_MW_BIND) != 0 ? unbind_all(fw, s->key) : HCA_OK;
     if (status != HCA_OK) return status;

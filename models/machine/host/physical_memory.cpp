@@ -70,6 +70,10 @@ std::byte* physical_memory::new_granule() {
     std::memset(g, 0, granule);
     return g;
   }
+  if (first_used_ < slab_granules) {
+    if (first_slab_.size() == 0) first_slab_ = lazy_array<std::byte>(slab_bytes);
+    return &first_slab_[granule * first_used_++];
+  }
   if (slabs_.empty() || slab_used_ == slab_granules) {
     auto* slab = static_cast<std::byte*>(std::calloc(slab_bytes, 1));
     if (!slab) throw std::bad_alloc();

@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tlm/base/lazy_array.h"
 #include "tlm/base/units.h"
 
 namespace hcasim {
@@ -133,7 +134,10 @@ class physical_memory {
   std::vector<std::unique_ptr<region>> regions_;
   mutable std::array<region*, cached_regions> cache_{};
   std::unordered_map<std::uint64_t, std::unique_ptr<code_granule>> codes_;  // by granule
-  std::vector<std::byte*> slabs_;
+
+  lazy_array<std::byte> first_slab_;  // by the page: an idle host uses few
+  std::size_t first_used_ = 0;        // granules
+  std::vector<std::byte*> slabs_;     // the others
   std::size_t slab_used_ = 0;
   std::vector<std::byte*> free_granules_;
   std::uint64_t resident_ = 0;

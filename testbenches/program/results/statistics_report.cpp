@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -56,6 +57,22 @@ std::string value_text(const statistic& s, const tally& t) {
   return out + fmt::format("of {}", t.samples.count());
 }
 
+// Returns `entry_of` each statistic, by the units' names. A unit's statistics stand together.
+template <class Entry>
+ordered_json by_unit(const measurement& m, Entry&& entry_of) {
+  std::map<const unit*, std::size_t> numbers;
+  for (const measurement::entry& e : m.entries()) ++numbers[e.of];
+  ordered_json out = roomy_object(numbers.size());
+  auto& units = out.get_ref<ordered_json::object_t&>();  // a lookup would go through them all
+  const unit* last = nullptr;
+  for (std::size_t i = 0; i < m.entries().size(); ++i) {
+    const measurement::entry& e = m.entries()[i];
+    if (std::exchange(last, e.of) != e.of) units.emplace_back(e.of->name(), roomy_object(numbers.at(e.of)));
+    units.back().second[e.reader.of().name] = entry_of(e, i);
+  }
+  return out;
+}
+
 std::string part_text(const measurement& m, const measurement::part& p) {
   std::string out;
   const unit* of = nullptr;
@@ -92,41 +109,27 @@ std::string unit_of(const statistic& s, std::string_view number) {
 }
 
 ordered_json statistics_json(const measurement& m, const measurement::part& p) {
-  std::map<const unit*, std::size_t> numbers;
-  for (const measurement::entry& e : m.entries()) ++numbers[e.of];
-  ordered_json out = roomy_object(numbers.size());
-  for (std::size_t i = 0; i < m.entries().size(); ++i) {
-    const measurement::entry& e = m.entries()[i];
+  return by_unit(m, [&](const measurement::entry& e, std::size_t i) {
     const statistic& s = e.reader.of();
-    constexpr std::size_t most_members = 16;
-    ordered_json entry = roomy_object(most_members);
+    const auto numbers = numbers_of(s, p.values[i]);
+    constexpr std::size_t others = 3;
+    ordered_json entry = roomy_object(numbers.size() + others);
     entry["unit"] = shown_unit(s);
-    for (const statistic_number& n : numbers_of(s, p.values[i])) entry[n.name.empty() ? "value" : n.name] = number(n.value);
+    for (const statistic_number& n : numbers) entry[n.name.empty() ? "value" : n.name] = number(n.value);
     if (std::holds_alternative<level*>(s.value) && e.of->signals().has(s.signal)) entry["signal"] = s.signal;
     entry["help"] = s.help;
-    ordered_json& of = out[e.of->name()];
-    if (of.is_null()) of = roomy_object(numbers.at(e.of));
-    of[s.name] = std::move(entry);
-  }
-  return out;
+    return entry;
+  });
 }
 
-ordered_json bare_statistics(const ordered_json& full) {
-  ordered_json out = roomy_object(full.size());
-  for (const auto& [unit_name, list] : full.items()) {
-    ordered_json& of = out[unit_name] = roomy_object(list.size());
-    for (const auto& [name, entry] : list.items()) {
-      ordered_json& to = of[name];
-      if (const auto value = entry.find("value"); value != entry.end()) {
-        to = *value;
-        continue;
-      }
-      for (const auto& [key, v] : entry.items()) {
-        if (key != "unit" && key != "help" && key != "signal") to[key] = v;
-      }
-    }
-  }
-  return out;
+ordered_json bare_statistics(const measurement& m, const measurement::part& p) {
+  return by_unit(m, [&](const measurement::entry& e, std::size_t i) {
+    const auto numbers = numbers_of(e.reader.of(), p.values[i]);
+    if (numbers.size() == 1) return ordered_json(number(numbers[0].value));
+    ordered_json entry = roomy_object(numbers.size());
+    for (const statistic_number& n : numbers) entry[n.name] = number(n.value);
+    return entry;
+  });
 }
 
 ordered_json measured_json(const measurement& m) {
@@ -134,17 +137,15 @@ ordered_json measured_json(const measurement& m) {
       {"ns", to_ns(m.measured().time)}, {"begin_ns", to_ns(m.measured().begin)}, {"end_ns", to_ns(m.measured().end)}};
   if (m.parts().size() < 2) return out;
   for (const measurement::part& p : m.parts()) {
-    out["parts"].push_back({{"name", p.name},
-                            {"begin_ns", to_ns(p.begin)},
-                            {"end_ns", to_ns(p.end)},
-                            {"statistics", bare_statistics(statistics_json(m, p))}});
+    out["parts"].push_back(
+        {{"name", p.name}, {"begin_ns", to_ns(p.begin)}, {"end_ns", to_ns(p.end)}, {"statistics", bare_statistics(m, p)}});
   }
   return out;
 }
 
 ordered_json set_up_json(const measurement& m) {
   ordered_json out{{"ns", to_ns(m.set_up().time)}};
-  if (m.marked()) out["statistics"] = bare_statistics(statistics_json(m, m.set_up()));
+  if (m.marked()) out["statistics"] = bare_statistics(m, m.set_up());
   return out;
 }
 

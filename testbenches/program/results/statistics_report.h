@@ -24,7 +24,7 @@ std::string unit_of(const statistic& s, std::string_view number);
 // Returns {"node0.hca.key_check": {"verdicts": {"unit": "1", "value": 12, "help": "..."}}}.
 nlohmann::ordered_json statistics_json(const measurement& m, const measurement::part& p);
 // Returns only the numbers: {"node0.hca.key_check": {"verdicts": 12, "latency": {"count": 3, ...}}}.
-nlohmann::ordered_json bare_statistics(const nlohmann::ordered_json& full);
+nlohmann::ordered_json bare_statistics(const measurement& m, const measurement::part& p);
 // Returns the measured parts; set_up_json returns the rest of the run.
 nlohmann::ordered_json measured_json(const measurement& m);
 nlohmann::ordered_json set_up_json(const measurement& m);

@@ -25,15 +25,13 @@ using nlohmann::ordered_json;
 constexpr std::string_view mark = "hcasim point 1\n";
 
 // Statistics by unit, without the words: {"node0.hca.key_check": {"hits": 12, "latency": {"count": ...}}}.
-ordered_json by_short_name(const ordered_json& full, ordered_json& catalogue) {
+ordered_json by_short_name(const measurement& m, ordered_json& catalogue) {
   ordered_json out = ordered_json::object();
-  const ordered_json bare = bare_statistics(full);
-  for (const auto& [unit_name, list] : bare.items()) {
-    const std::string shown = short_name(unit_name);
-    out[shown] = list;
-    for (const auto& [name, entry] : full[unit_name].items()) {
-      catalogue.push_back({shown, name, entry["unit"], entry["help"]});
-    }
+  const ordered_json bare = bare_statistics(m, m.measured());
+  for (const auto& [unit_name, list] : bare.items()) out[short_name(unit_name)] = list;
+  for (const measurement::entry& e : m.entries()) {
+    const statistic& s = e.reader.of();
+    catalogue.push_back({short_name(e.of->name()), s.name, unit_of(s, ""), s.help});
   }
   return out;
 }
@@ -60,7 +58,7 @@ void fill(point_record& r, const study& s, const prepared_run& run, run_context&
   }
   data.tables = result["tables"];
   ordered_json catalogue = ordered_json::array();
-  data.statistics = by_short_name(statistics_json(m, m.measured()), catalogue);
+  data.statistics = by_short_name(m, catalogue);
   data.resources = ordered_json::array();
   std::vector<std::string> resources;
   for (const resource_use& u : resources_of(run.tree(), m, m.measured(), context.result().resources())) {
