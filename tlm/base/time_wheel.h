@@ -39,6 +39,7 @@ class time_wheel {
     node& n = *l.head;
     const T what = n.what;
     l.head = n.next;
+    if (l.between == &n) l.between = nullptr;
     n.next = free_;
     free_ = &n;
     --size_;
@@ -70,6 +71,7 @@ class time_wheel {
   struct list {  // in order; `tail` is valid unless the list is empty
     node* head = nullptr;
     node* tail = nullptr;
+    node* between = nullptr;  // the last one put there: systems in step put the next ones behind it
   };
   struct far_item {
     ps when;
@@ -106,10 +108,10 @@ class time_wheel {
     } else if (l.tail->when <= when) {
       l.tail = l.tail->next = &n;
     } else {
-      node** at = &l.head;
+      node** at = l.between && l.between->when <= when ? &l.between->next : &l.head;
       while ((*at)->when <= when) at = &(*at)->next;
       n.next = *at;
-      *at = &n;
+      *at = l.between = &n;
     }
   }
 
