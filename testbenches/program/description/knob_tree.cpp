@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
+#include <numeric>
 
 #include "testbenches/program/description/names.h"
 #include "testbenches/program/description/quantity.h"
@@ -185,8 +186,12 @@ knob_tree::knob_tree(visit_function visit) : visit_(std::move(visit)) {
 void knob_tree::rebuild() {
   nodes_.assign(1, node{});
   leaves_.clear();
-  builder b(*this);
-  visit_(b);
+  builder all(*this);
+  visit_(all);
+  by_path_.resize(leaves_.size());
+  std::iota(by_path_.begin(), by_path_.end(), std::size_t{0});
+  std::stable_sort(by_path_.begin(), by_path_.end(),
+                   [&](std::size_t a, std::size_t b) { return leaves_[a].path < leaves_[b].path; });
 }
 
 std::vector<std::string> knob_tree::child_names(std::size_t index) const {
@@ -295,10 +300,9 @@ void knob_tree::expect_group(std::string_view pattern, const place& where) const
 }
 
 const knob_tree::leaf* knob_tree::find(std::string_view path) const {
-  for (const leaf& l : leaves_) {
-    if (l.path == path) return &l;
-  }
-  return nullptr;
+  const auto at = std::lower_bound(by_path_.begin(), by_path_.end(), path,
+                                   [&](std::size_t i, std::string_view wanted) { return leaves_[i].path < wanted; });
+  return at != by_path_.end() && leaves_[*at].path == path ? &leaves_[*at] : nullptr;
 }
 
 }  // namespace hcasim

@@ -82,6 +82,7 @@ class knob_tree {
   naming naming_;
   std::vector<node> nodes_;
   std::vector<leaf> leaves_;
+  std::vector<std::size_t> by_path_;  // the leaves, for find()
 };
 
 }  // namespace hcasim
