@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "models/system/limits.h"
 #include "testbenches/kit/latency_histogram.h"
 #include "testbenches/program/execution/testbench.h"
 #include "testbenches/schedules/collectives.h"
@@ -21,12 +22,12 @@ class schedule_testbench final : public testbench {
  public:
   [[nodiscard]] std::string_view name() const override { return "schedule"; }
   [[nodiscard]] std::string_view summary() const override {
-    return "messages between ranks with dependencies: a collective operation over 2 to 64 hosts, a GOAL schedule or a flow "
+    return "messages between ranks with dependencies: a collective operation over 2 to 1024 hosts, a GOAL schedule or a flow "
            "list";
   }
   void defaults(system_config& c) override { c.nodes.resize(2); }
   [[nodiscard]] std::size_t driven_nodes(std::size_t nodes, std::size_t /*needed*/) const override {
-    return std::min<std::size_t>(nodes, most_ranks);
+    return std::min<std::size_t>(nodes, most_nodes);
   }
   void knobs(knob_visitor& k) override {
     k.path("file", file_, {}, "GOAL schedule, one rank for each host; empty: the collective operation");
@@ -63,7 +64,6 @@ class schedule_testbench final : public testbench {
   }
 
  private:
-  static constexpr std::size_t most_ranks = 64;
   enum class mtu : std::uint8_t { b256, b512, b1024, b2048, b4096 };
 
   void refuse_what_cannot_matter() const {

@@ -162,7 +162,7 @@ TEST(pattern, a_hot_spot_gets_its_share_of_each_source) {
 
 TEST(pattern, hosts_are_lists_of_ranges) {
   EXPECT_EQ(parse_hosts("0-2, 5"), (host_list{0, 1, 2, 5}));
-  for (const char* bad : {"", "a", "3-1", "0,0", "64", "0-", "1-2-3"}) EXPECT_THROW(parse_hosts(bad), pattern_error) << bad;
+  for (const char* bad : {"", "a", "3-1", "0,0", "1024", "0-", "1-2-3"}) EXPECT_THROW(parse_hosts(bad), pattern_error) << bad;
 }
 
 TEST(flow_record, rates_over_time_keep_every_byte_in_constant_memory) {

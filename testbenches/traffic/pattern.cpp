@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "models/system/limits.h"
 #include "testbenches/program/description/names.h"
 #include "testbenches/traffic/text.h"
 #include "tlm/base/random.h"
@@ -15,7 +16,6 @@ namespace {
 
 constexpr std::array<const char*, 8> pattern_names{"pairs", "all_to_all",  "incast", "outcast",
                                                    "ring",  "permutation", "random", "hot_spot"};
-constexpr std::size_t most_hosts = 64;
 constexpr int attempts = 1000;  // at a permutation without a host that sends to itself
 
 std::size_t host_number(std::string_view text, std::string_view whole) {
@@ -24,7 +24,7 @@ std::size_t host_number(std::string_view text, std::string_view whole) {
   const auto [end, error] = std::from_chars(t.data(), t.data() + t.size(), n);
   if (error != std::errc() || end != t.data() + t.size())
     throw pattern_error(fmt::format("'{}' is no list of hosts; write for example 0-7, or 0-3, 8", whole));
-  if (n >= most_hosts) throw pattern_error(fmt::format("there is no host {}; hosts are 0 to {}", n, most_hosts - 1));
+  if (n >= most_nodes) throw pattern_error(fmt::format("there is no host {}; hosts are 0 to {}", n, most_nodes - 1));
   return n;
 }
 

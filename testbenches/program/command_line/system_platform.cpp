@@ -5,6 +5,7 @@
 
 #include "models/adapter/hca/hca_memories.h"
 #include "models/system/fault_catalogue.h"
+#include "models/system/limits.h"
 #include "models/system/system.h"
 #include "testbenches/program/description/names.h"
 #include "testbenches/program/description/quantity.h"
@@ -128,7 +129,7 @@ class system_platform : public platform {
     if (visited_) config_.nodes.resize(nodes_, config_.nodes.front());
     visited_ = true;
     nodes_ = static_cast<std::uint32_t>(config_.nodes.size());
-    k.count("nodes", nodes_, 1, 64, "hosts, each with one adapter");
+    k.count("nodes", nodes_, 1, most_nodes, "hosts, each with one adapter");
     k.text("faults", faults_,
            "what fails when: a list of {at: TIME, where: PLACE, what: KIND}, or every: TIME; see docs/faults.md");
     without_derived own(k);

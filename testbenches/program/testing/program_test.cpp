@@ -162,7 +162,7 @@ TEST_F(program, values_that_do_not_go_together_are_bad_input) {
       {"--set nodes=64",
        "hcasim: nodes: there are 64 hosts, but ping would drive only 2; write nodes: 2, and topology: switch for a switch "
        "between them\n"},
-      {"--set nodes=0", "hcasim: --set nodes=0: nodes: 0 is out of range; allowed is 1 to 64\n"},
+      {"--set nodes=0", "hcasim: --set nodes=0: nodes: 0 is out of range; allowed is 1 to 1024\n"},
       {"--set node0.hca.port.lid=3",
        "hcasim: --set node0.hca.port.lid=3: node0.hca.port.lid: unknown key 'lid'; keys here are: count, link_layer, mtu, "
        "egress_latency, egress_interval, egress_packets, ingress_latency, ingress_interval\n"}};

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "models/system/limits.h"
+
 namespace hcasim::replay {
 
 using namespace verbs;  // NOLINT(google-build-using-namespace): verbs
@@ -10,7 +12,6 @@ namespace {
 
 constexpr std::string_view magic = "hcasim traffic";
 constexpr std::uint64_t version = 1;
-constexpr std::uint32_t most_nodes = 64;
 
 struct opcode_word {
   std::string_view name;

@@ -117,7 +117,7 @@ TEST(Trace, errors_name_file_line_and_mend) {
   expect("", "f:1: the file is empty; name a file");
   expect("%PDF-1.4\n", "f:1: this is no recorded traffic");
   expect(replaced("traffic 1", "traffic 2"), "f:1: version '2' is unknown");
-  expect(replaced("nodes 2", "nodes 65"), "f:2: 65 is out of range");
+  expect(replaced("nodes 2", "nodes 1025"), "f:2: 1025 is out of range");
   expect(replaced("node 1\n", "node 2\n"), "f:9: 2 is out of range; allowed is 0 to 1");
   expect(replaced("post 0 1000 0 qp 0 write", "post 0 1000 0 qp 7 write"), "f:4: there is no qp 7");
   expect(replaced("64@0+8", "64@1+8"), "f:4: there is no node 0 region 1");
