@@ -60,6 +60,11 @@ class burst_source : public unit, private tlm::tlm_mm_interface {
     return b;
   }
 
+  // Returns whether each burst that was sent was answered in the call.
+  [[nodiscard]] bool all_in_call() const {
+    return std::all_of(bursts.begin(), bursts.end(), [](const burst& b) { return b.in_call || b.sent == never; });
+  }
+
  protected:
   // Sees each answer, also one in the call.
   virtual void on_answer(burst& /*answered*/) {}

@@ -20,9 +20,7 @@ namespace hcasim::testing {
 class doorbell_mmio : public burst_source {
  public:
   using burst_source::burst_source;
-  ~doorbell_mmio() override {
-    for (const burst& b : bursts) EXPECT_TRUE(b.in_call || b.sent == never);
-  }
+  ~doorbell_mmio() override { EXPECT_TRUE(all_in_call()); }
   burst& access(bool write, std::uint64_t address, const void* data, std::size_t n, ps at) {
     burst& b = send(write, address, at, n);
     if (write) b.fill(data, n);

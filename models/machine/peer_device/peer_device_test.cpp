@@ -24,9 +24,7 @@ using testing::value_of;
 class requester : public burst_source {
  public:
   using burst_source::burst_source;
-  ~requester() override {
-    for (const burst& b : bursts) EXPECT_TRUE(b.in_call || !b.done());
-  }
+  ~requester() override { EXPECT_TRUE(all_in_call()); }
   burst& read(std::uint64_t address, std::size_t bytes, ps at) { return send(false, address, at, bytes); }
   burst& write(std::uint64_t address, std::size_t bytes, std::byte fill, ps at) {
     burst& b = send(true, address, at, bytes);
