@@ -64,6 +64,7 @@ TEST_F(misuse, bad_words_for_a_program_are_refused) {
   EXPECT_SAYS(exec(folder_ / "out", "--"), 2, "no command follows");
   EXPECT_SAYS(run_program(places::program, "run applications --no-trace --param program0.run=\"a 'b\""), 2, "is not closed");
   EXPECT_SAYS(run("true", "--param program0.start=soon"), 2, "first_idle");
+  EXPECT_SAYS(run("true", "--set nodes=300 --param program0.node=254"), 2, "node 254 has no address");
   EXPECT_SAYS(run("true", "--param device_name=a/b"), 2, "device_name: 'a/b' is no name of a device");
 }
 

@@ -69,6 +69,14 @@ void report_overlap(run_context& context, const applications::programs& running)
              running.clients());
 }
 
+// Hosts have the addresses 127.0.0.FIRST to 127.0.0.254 in programs.
+void check_address(std::string_view program, std::uint32_t node, std::uint32_t first) {
+  constexpr std::uint32_t last = 254;
+  if (first + node <= last) return;
+  throw input_error(fmt::format("parameters.{}.node: node {} has no address; programs run on the nodes 0 to {}", program, node,
+                                last - first));
+}
+
 }  // namespace
 
 void program_set::program_knobs::knobs(knob_visitor& k) {
@@ -110,10 +118,13 @@ void program_set::knobs(knob_visitor& k) {
 }
 
 applications::programs& program_set::make(run_context& context, hcasim::system& s, const char* how) {
-  for (const program_knobs& p : programs_) {
+  const auto nodes = static_cast<std::uint32_t>(s.nodes());
+  for (std::size_t i = 0; i < most_programs; ++i) {
+    const program_knobs& p = programs_[i];
     if (p.run.empty()) continue;
     const bool by_rank = p.node == "rank";
-    const std::uint32_t node = by_rank ? 0 : number_of(p.node) % static_cast<std::uint32_t>(s.nodes());
+    const std::uint32_t node = by_rank ? 0 : number_of(p.node) % nodes;
+    check_address(names[i], by_rank ? nodes - 1 : node, config_.first_host);
     config_.programs.push_back({p.run, node, by_rank, start_of(p.start), p.expect});
   }
   if (config_.programs.empty()) throw input_error(how);
