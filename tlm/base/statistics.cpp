@@ -1,6 +1,7 @@
 #include "tlm/base/statistics.h"
 
 #include <cmath>
+#include <unordered_set>
 #include <utility>
 
 namespace hcasim {
@@ -19,14 +20,26 @@ std::uint64_t histogram::percentile(double p) const {
   std::uint64_t seen = 0;
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
     seen += buckets_[b];
-    if (seen >= std::max<std::uint64_t>(rank, 1)) return std::clamp(upper_edge(b), min_, max_);
+    if (seen >= std::max<std::uint64_t>(rank, 1)) return std::clamp(upper_edge(first_ + b), min_, max_);
   }
   return max_;
 }
 
+void histogram::reach(std::size_t bucket) {
+  constexpr std::size_t octave = std::size_t{1} << sub_bits;
+  const std::size_t low = bucket / octave * octave;
+  if (buckets_.empty()) first_ = low;
+  if (low < first_) {
+    buckets_.insert(buckets_.begin(), first_ - low, 0);
+    first_ = low;
+  }
+  if (bucket - first_ >= buckets_.size()) buckets_.resize(low + octave - first_);
+}
+
 histogram& histogram::operator+=(const histogram& more) {
-  if (more.buckets_.size() > buckets_.size()) buckets_.resize(more.buckets_.size());
-  for (std::size_t b = 0; b < more.buckets_.size(); ++b) buckets_[b] += more.buckets_[b];
+  for (std::size_t b = 0; b < more.buckets_.size(); ++b) {
+    if (more.buckets_[b] != 0) at(more.first_ + b) += more.buckets_[b];
+  }
   count_ += more.count_;
   sum_ += more.sum_;
   min_ = std::min(min_, more.min_);
@@ -38,6 +51,7 @@ histogram histogram::take() {
   histogram held;
   if (count_ == 0) return held;
   held.buckets_ = buckets_;
+  held.first_ = first_;
   std::fill(buckets_.begin(), buckets_.end(), 0);  // their room stays: nothing is allocated while the run goes on
   held.count_ = std::exchange(count_, 0);
   held.sum_ = std::exchange(sum_, 0);
@@ -68,6 +82,11 @@ double formula::operator()(ps until) const {
   if (!under) return grown;
   const double base = under(until);
   return base > 0 ? std::max(grown / base, 0.0) : 0;
+}
+
+const std::string& statistics::kept(std::string text) {
+  static std::unordered_set<std::string>& all = *new std::unordered_set<std::string>;
+  return *all.insert(std::move(text)).first;
 }
 
 formula::total statistics::sum(std::vector<const counter*> counters) {

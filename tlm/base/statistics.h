@@ -36,11 +36,7 @@ class counter {
 class histogram {
  public:
   void add(std::uint64_t v) {
-    const std::size_t b = bucket_of(v);
-    if (b >= buckets_.size()) [[unlikely]] {
-      buckets_.resize(b + 1);
-    }
-    ++buckets_[b];
+    ++at(bucket_of(v));
     ++count_;
     sum_ += static_cast<double>(v);
     min_ = std::min(min_, v);
@@ -71,8 +67,17 @@ class histogram {
     return (static_cast<std::size_t>(shift) << sub_bits) + static_cast<std::size_t>(v >> shift);
   }
   static std::uint64_t upper_edge(std::size_t bucket);
+  std::uint64_t& at(std::size_t bucket) {
+    if (bucket - first_ >= buckets_.size()) [[unlikely]] {
+      reach(bucket);
+    }
+    return buckets_[bucket - first_];
+  }
+  // Makes room for the bucket, by whole powers of two.
+  void reach(std::size_t bucket);
 
-  std::vector<std::uint64_t> buckets_;
+  std::vector<std::uint64_t> buckets_;  // from the first one in use
+  std::size_t first_ = 0;               // its number
   std::uint64_t count_ = 0;
   double sum_ = 0;
   std::uint64_t min_ = std::numeric_limits<std::uint64_t>::max();
@@ -131,12 +136,13 @@ struct formula {
   double operator()(ps until) const;
 };
 
+// Its texts are the same in each unit of a kind, which share them; they live as long as the process.
 struct statistic {
-  std::string name;
-  std::string unit;  // "1" for a plain count; histograms of time are kept in ps and carry "ps"
-  std::string help;
+  const std::string& name;
+  const std::string& unit;  // "1" for a plain count; histograms of time are kept in ps and carry "ps"
+  const std::string& help;
   std::variant<const counter*, histogram*, level*, formula> value;
-  std::string signal;  // level: name of the unit's signal that shows the level; empty = none
+  const std::string& signal;  // level: name of the unit's signal that shows the level; empty = none
 };
 
 // The content of a statistic over a part of a run. Tallies of successive parts add up to the tally of the whole.
@@ -184,8 +190,8 @@ class statistics {
   }
   // Adds a level. `signal`: name of the unit's signal that shows the level in a waveform; empty = the statistic's name.
   void add(std::string name, std::string unit, std::string help, level& l, std::string signal = {}) {
-    push(std::move(name), std::move(unit), std::move(help), &l);
-    list_.back().signal = signal.empty() ? list_.back().name : std::move(signal);
+    if (signal.empty()) signal = name;
+    push(std::move(name), std::move(unit), std::move(help), &l, std::move(signal));
   }
   void total(std::string name, std::string unit, std::string help, formula::total f) {
     push(std::move(name), std::move(unit), std::move(help), formula{std::move(f), {}});
@@ -221,9 +227,13 @@ class statistics {
   static formula::total busy(const R& r) {
     return [&r](ps t) { return static_cast<double>(r.busy_until(t).count()); };
   }
-  void push(std::string name, std::string unit, std::string help, decltype(statistic::value) v) {
-    list_.push_back({std::move(name), std::move(unit), std::move(help), std::move(v), {}});
+  void push(std::string name, std::string unit, std::string help, decltype(statistic::value) v, std::string signal = {}) {
+    list_.push_back(
+        {kept(std::move(name)), kept(std::move(unit)), kept(std::move(help)), std::move(v), kept(std::move(signal))});
   }
+  // Returns the one copy of a text.
+  static const std::string& kept(std::string text);
+
   std::vector<statistic> list_;
 };
 
