@@ -2,9 +2,8 @@
 // for a lock: a conflict then stops atomics of other buckets, too.
 #pragma once
 
-#include <vector>
-
 #include "models/adapter/dma_engine/burst.h"
+#include "tlm/base/lazy_array.h"
 
 namespace hcasim {
 
@@ -23,7 +22,7 @@ class atomic_locks {
   [[nodiscard]] std::uint32_t held() const { return held_; }
 
  private:
-  struct bucket {
+  struct bucket {  // all zero = open
     bool locked = false;
     dma_fifo waiting;
   };
@@ -31,7 +30,7 @@ class atomic_locks {
   bool lock(dma_job& j);
   bucket& bucket_of(std::uint64_t address);
 
-  std::vector<bucket> buckets_;
+  lazy_array<bucket> buckets_;
   std::uint32_t waiters_;
   std::uint32_t waiting_ = 0;  // for locks
   std::uint32_t held_ = 0;
