@@ -1,6 +1,7 @@
 # hca_add_rtl(NAME name TOP module SOURCES files... PINS bundles...
 #             [FILELISTS files...] [INCLUDE_DIRS folders...] [DEFINES A=1 ...] [PARAMETERS N=4 ...]
-#             [WARNINGS errors|show|off] [VERILATOR_ARGS ...] [INTERFACE known] [MUTATIONS file | MUTANTS all|N] [INSTRUMENTED] [LOADED])
+#             [WARNINGS errors|show|off] [VERILATOR_ARGS ...] [INTERFACE known] [MUTATIONS file | MUTANTS all|N] [WAVES | INSTRUMENTED]
+#             [LOADED target])
 #
 # Verilates a unit and wraps it as a design that the shells of tlm/rtl drive: the library `name`, and a header "rtl/<name>.h" with
 #   std::unique_ptr<hcasim::rtl::design> hcasim::rtl::make_<name>();
@@ -29,11 +30,13 @@
 # here: that it is there, its direction and its width; device an AXI master m0, or TLPs rd_req, wr_req and cpl, and
 # registers by AXI-Lite (`axi_lite reg = PATTERN`, or bundles reg_aw, reg_w, reg_b, reg_ar, reg_r), or by TLPs rx_req and tx_cpl.
 #
-# INSTRUMENTED adds waveforms, assertions and coverage (lines, toggles, cover properties). MUTATIONS builds every seeded fault of a file into one design; `mutate`
+# WAVES adds waveforms and assertions. INSTRUMENTED adds these and coverage (lines, toggles, cover properties), which takes longest to
+# compile. MUTATIONS builds every seeded fault of a file into one design; `mutate`
 # chooses which one is active. MUTANTS builds in faults of SOURCES that are made mechanically, all or N, evenly spread.
 #
 # LOADED (within hcasim): the design is a shared object, `name`.so of the folder designs, and the library `name` loads it when it
-# makes the first one. The target `parts` builds it; programs and libraries are built without it.
+# makes the first one. The target builds it: `parts`, or `covered` (what INSTRUMENTED is asked for alone). Programs and libraries are
+# built without it.
 include_guard(GLOBAL)
 include(${CMAKE_CURRENT_LIST_DIR}/rtl_advice.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/rtl_verilate.cmake)
@@ -41,7 +44,7 @@ include(${CMAKE_CURRENT_LIST_DIR}/rtl_faults.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/add_unit.cmake)
 
 function(hca_add_rtl)
-  cmake_parse_arguments(ARG "INSTRUMENTED;LOADED" "NAME;TOP;INTERFACE;MUTATIONS;MUTANTS;WARNINGS"
+  cmake_parse_arguments(ARG "WAVES;INSTRUMENTED" "NAME;TOP;INTERFACE;MUTATIONS;MUTANTS;WARNINGS;LOADED"
                         "SOURCES;FILELISTS;INCLUDE_DIRS;DEFINES;PINS;PARAMETERS;VERILATOR_ARGS" ${ARGN})
   foreach(needed NAME TOP PINS)
     if(NOT ARG_${needed})
@@ -83,8 +86,11 @@ function(hca_add_rtl)
   else()
     message(FATAL_ERROR "hca_add_rtl(${name}): WARNINGS ${ARG_WARNINGS} is none of errors, show, off")
   endif()
+  if(ARG_WAVES OR ARG_INSTRUMENTED)
+    list(APPEND arguments --trace --assert)
+  endif()
   if(ARG_INSTRUMENTED)
-    list(APPEND arguments --trace --assert --coverage-line --coverage-toggle --coverage-user)
+    list(APPEND arguments --coverage-line --coverage-toggle --coverage-user)
   endif()
   foreach(parameter IN LISTS ARG_PARAMETERS)
     list(APPEND arguments -G${parameter})
@@ -104,15 +110,24 @@ function(hca_add_rtl)
   hca_rtl_whole(whole)
   if(ARG_INSTRUMENTED)
     set(whole "the design is INSTRUMENTED")
+  elseif(ARG_WAVES)
+    set(whole "the design has WAVES")
   endif()
   set(threads 1)
   if(ARG_VERILATOR_ARGS MATCHES "--threads[; ]([0-9]+)")
     set(threads ${CMAKE_MATCH_1})
   endif()
-  string(COMPARE NOTEQUAL "${ARG_INSTRUMENTED}" FALSE instrumented)
+  set(waves 0)
+  set(coverage 0)
+  if(ARG_WAVES OR ARG_INSTRUMENTED)
+    set(waves 1)
+  endif()
+  if(ARG_INSTRUMENTED)
+    set(coverage 1)
+  endif()
   hca_host_program(wrapper hcasim_wrap tlm/rtl/wrap)
   execute_process(COMMAND ${wrapper} ${name} ${ARG_TOP} ${dir} ${CMAKE_CURRENT_FUNCTION_LIST_DIR} "interface=${ARG_INTERFACE}" "threads=${threads}"
-                          "mutants=${mutants}" "list=${list_of_mutants}" "instrumented=${instrumented}" "whole=${whole}" ${ARG_PINS}
+                          "mutants=${mutants}" "list=${list_of_mutants}" "waves=${waves}" "coverage=${coverage}" "whole=${whole}" ${ARG_PINS}
                   OUTPUT_VARIABLE way ERROR_VARIABLE said RESULT_VARIABLE failed OUTPUT_STRIP_TRAILING_WHITESPACE)
   if(failed)
     message(FATAL_ERROR "hca_add_rtl(${name}): ${said}")
@@ -129,7 +144,7 @@ function(hca_add_rtl)
   # Slow paths (construction, reset, dumps) are quick to compile, with instrumentation or faults the fast ones too. Verilator's many small
   # sources make one each: most of the time would go into its headers.
   set(fast -O3 $<$<CXX_COMPILER_ID:GNU>:--param=max-combine-insns=2>)  # wide expressions take GCC most of its time to combine
-  if(ARG_INSTRUMENTED OR ARG_MUTATIONS OR ARG_MUTANTS)
+  if(waves OR ARG_MUTATIONS OR ARG_MUTANTS)
     set(fast -Og)
   endif()
   if(HCASIM_SANITIZE)
@@ -144,35 +159,31 @@ function(hca_add_rtl)
   target_compile_options(${code}_slow PRIVATE -O0 -w)
   target_compile_options(${code} PRIVATE ${fast} -w)  # generated code has warnings of its own
   foreach(part ${code} ${code}_slow)
-    if(ARG_LOADED)
+    if(ARG_LOADED OR COMMAND hca_begin_verilated)  # within hcasim: one way of compiling for all
       target_compile_options(${part} PRIVATE -fPIC -fvisibility=hidden)
     endif()
     target_include_directories(${part} PUBLIC $<BUILD_INTERFACE:${dir}>)
     target_link_libraries(${part} PUBLIC hcasim_rtl hcasim_verilated)
     set_target_properties(${part} PROPERTIES EXCLUDE_FROM_ALL ON EXPORT_COMPILE_COMMANDS OFF UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
-    if(ARG_INSTRUMENTED)
-      target_compile_definitions(${part} PRIVATE VM_TRACE=1 VM_TRACE_VCD=1 VM_COVERAGE=1)
-    else()
-      target_compile_definitions(${part} PRIVATE VM_TRACE=0 VM_COVERAGE=0)
-    endif()
+    target_compile_definitions(${part} PRIVATE VM_TRACE=${waves} VM_TRACE_VCD=${waves} VM_COVERAGE=${coverage})
     if(COMMAND hca_begin_verilated)  # within hcasim
       hca_begin_verilated(${part})
     endif()
   endforeach()
   if(ARG_LOADED)
-    hca_load_design(${name} ${dir} "${ARG_INTERFACE}")
+    hca_load_design(${name} ${dir} "${ARG_INTERFACE}" ${ARG_LOADED})
   endif()
-  set_target_properties(${name} PROPERTIES HCASIM_RTL_DIR ${dir} HCASIM_RTL_INTERFACE "${ARG_INTERFACE}")
+  set_target_properties(${name} PROPERTIES HCASIM_RTL_DIR ${dir} HCASIM_RTL_INTERFACE "${ARG_INTERFACE}" HCASIM_RTL_CODE ${code})
 endfunction()
 
 # The library that loads a design, and the object that it loads.
-function(hca_load_design name dir interface)
+function(hca_load_design name dir interface target)
   file(CONFIGURE OUTPUT ${dir}/${name}_load.cpp CONTENT "// Made by hca_add_rtl.
 #include \"rtl/${name}.h\"
 #include \"tlm/rtl/unit_loading.h\"
 
 std::unique_ptr<hcasim::rtl::design> hcasim::rtl::make_${name}(unsigned random_reset) {
-  static const design_factory make = own_design(\"${name}\");
+  static const design_factory make = own_design(\"${name}\", \"${target}\");
   return make(random_reset);
 }
 ")
@@ -190,6 +201,11 @@ HCASIM_UNIT_OBJECT(\"${interface}\", \"${name}\", hcasim::rtl::make_${name}, nul
   set_target_properties(${name} ${name}_object PROPERTIES EXPORT_COMPILE_COMMANDS OFF)
   set_target_properties(${name}_object PROPERTIES PREFIX "" OUTPUT_NAME ${name} LIBRARY_OUTPUT_DIRECTORY ${HCASIM_DESIGNS}
                                                   CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-  add_dependencies(parts ${name}_object)
-  install(TARGETS ${name}_object LIBRARY DESTINATION lib/hcasim/designs)
+  add_dependencies(${target} ${name}_object)
+  set(optional)
+  if(NOT target STREQUAL "parts")
+    set_target_properties(${name}_object PROPERTIES EXCLUDE_FROM_ALL ON)
+    set(optional OPTIONAL)
+  endif()
+  install(TARGETS ${name}_object LIBRARY DESTINATION lib/hcasim/designs ${optional})
 endfunction()

@@ -15,7 +15,7 @@ function(hca_rtl_readable name sources arguments)
       message(FATAL_ERROR "hca_add_rtl(${name}): VERILATOR_ARGS --timing: time in a design is that of its clocks alone. Say --no-timing -Wno-ASSIGNDLY -Wno-STMTDLY, "
                           "which leaves delays out; docs/verilator.md says what becomes of them.")
     elseif(argument MATCHES "^--trace(-fst)?$")
-      message(FATAL_ERROR "hca_add_rtl(${name}): VERILATOR_ARGS ${argument}: INSTRUMENTED has waveforms, and the name of the file says whether VCD or FST.")
+      message(FATAL_ERROR "hca_add_rtl(${name}): VERILATOR_ARGS ${argument}: WAVES has waveforms, and the name of the file says whether VCD or FST.")
     endif()
   endforeach()
 endfunction()

@@ -99,7 +99,7 @@ TEST(rtl_clocks, a_pin_that_a_register_looks_at_does_not_fall_before_them) {
 }
 TEST(rtl_clocks, a_design_that_looks_at_more_of_a_clock_is_not_taken_step_by_step) {
   EXPECT_FALSE(make_clock_level_design(0)->steps());
-  EXPECT_FALSE(make_shape_fifo_async(0)->steps()) << "INSTRUMENTED";
+  EXPECT_FALSE(make_shape_fifo_async(0)->steps()) << "WAVES";
 }
 
 // Without stalls the slower clock says how long it takes.

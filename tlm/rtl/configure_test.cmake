@@ -90,7 +90,7 @@ expect("Covergroups: put `ifndef VERILATOR around them" "TOP top SOURCES ${OUT}/
 expect("Delays: VERILATOR_ARGS --no-timing -Wno-ASSIGNDLY -Wno-STMTDLY leaves them out" "TOP top SOURCES ${OUT}/delay.sv ${pins}")
 expect("" "TOP top SOURCES ${OUT}/delay.sv VERILATOR_ARGS --no-timing -Wno-ASSIGNDLY ${pins}")
 expect("VERILATOR_ARGS --timing: time in a design is that of its clocks alone" "TOP top SOURCES ${OUT}/delay.sv VERILATOR_ARGS --timing ${pins}")
-expect("VERILATOR_ARGS --trace-fst: INSTRUMENTED has waveforms" "TOP top SOURCES ${OUT}/delay.sv VERILATOR_ARGS --trace-fst ${pins}")
+expect("VERILATOR_ARGS --trace-fst: WAVES has waveforms" "TOP top SOURCES ${OUT}/delay.sv VERILATOR_ARGS --trace-fst ${pins}")
 # Newer versions of Verilator leave the port out.
 set(unpacked "port d is an unpacked structure. Pins are of packed ports")
 if(NOT VERILATOR VERSION_EQUAL 5.006)

@@ -118,10 +118,12 @@ class design {
   virtual void assertions(bool) {}
   // Sets the time of the next evaluation, ps.
   void set_time(std::uint64_t t) { time_ = t; }
-  // Returns whether the design was built INSTRUMENTED: with waveforms and coverage.
-  [[nodiscard]] virtual bool instrumented() const { return false; }
+  // Returns whether the design was built with WAVES or INSTRUMENTED: with waveforms and assertions.
+  [[nodiscard]] virtual bool has_waves() const { return false; }
   virtual bool trace(const std::string&) { return false; }
   virtual void dump(std::uint64_t) {}
+  // Returns whether the design was built INSTRUMENTED: with coverage, too.
+  [[nodiscard]] virtual bool has_coverage() const { return false; }
   virtual bool write_coverage(const std::string&) { return false; }
 
   [[nodiscard]] const std::deque<pin>& pins() const { return pins_; }

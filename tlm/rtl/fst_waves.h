@@ -1,5 +1,5 @@
 // Waveforms of Verilated designs as FST: takes the VCD that Verilator's code writes, and no VCD reaches the disk. So every
-// INSTRUMENTED design can write either, whichever a run asks for.
+// design with WAVES can write either, whichever a run asks for.
 #pragma once
 
 #include <memory>

@@ -96,6 +96,19 @@ class text_visitor : public knob_visitor {
   std::string groups_;
 };
 
+// Returns the project's own RTL with what is requested of its inside; null = nothing is, or there is none.
+const entry* find_watched(std::string_view kind, const rtl_knobs& how) {
+  if (!how.coverage.empty()) return find(kind, "covered");
+  return how.trace.empty() ? nullptr : find(kind, "instrumented");
+}
+
+void check_watched(const std::string& unit_name, const rtl_knobs& how, const design& d) {
+  if (!how.trace.empty() && !d.has_waves())
+    throw std::invalid_argument(unit_name + ".rtl.trace: its design was built without waveforms (WAVES, INSTRUMENTED)");
+  if (!how.coverage.empty() && !d.has_coverage())
+    throw std::invalid_argument(unit_name + ".rtl.coverage: its design was built without coverage (INSTRUMENTED)");
+}
+
 std::string file_in(const std::string& folder, const std::string& unit_name, const char* ending) {
   std::error_code ec;
   fs::create_directories(folder, ec);
@@ -133,11 +146,10 @@ std::vector<std::string_view> names_of(std::string_view kind, std::vector<std::s
 
 chosen choose_any(std::string_view kind, const std::string& unit_name, const implementation& which, const rtl_knobs& how,
                   design_factory own, const std::vector<std::string>& knobs) {
-  const bool inside = !how.trace.empty() || !how.coverage.empty();
   chosen c;
   if (which.name == "rtl" && own) {
-    const entry* const instrumented = inside ? find(kind, "instrumented") : nullptr;
-    c.make = instrumented ? instrumented->make : own;
+    const entry* const watched = find_watched(kind, how);
+    c.make = watched ? watched->make : own;
   } else {
     const entry e = find_any(kind, unit_name, which.name, knobs,
                              own ? std::vector<std::string_view>{"model", "rtl"} : std::vector<std::string_view>{});
@@ -151,8 +163,7 @@ chosen choose_any(std::string_view kind, const std::string& unit_name, const imp
   c.options.check_x = how.check_x;
   c.options.steps = how.steps;
   c.options.trace_from = how.trace_from;
-  if (inside && c.make && !c.make(0)->instrumented())
-    throw std::invalid_argument(unit_name + ".rtl: its design was built without waveforms and coverage (INSTRUMENTED)");
+  if (c.make) check_watched(unit_name, how, *c.make(0));
   if (!how.trace.empty()) c.options.trace = wave_in(how.trace, unit_name);
   if (!how.coverage.empty()) c.options.coverage = file_in(how.coverage, unit_name, ".dat");
   return c;

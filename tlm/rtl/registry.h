@@ -14,8 +14,8 @@
 namespace hcasim::rtl {
 
 // Registers a unit as a constant of the program: `const rtl::registered mine("key_check", "my_keys", rtl::make_my_keys)`.
-// The name `instrumented` belongs to the project's own RTL with waveforms and coverage: `rtl` means it when these are
-// requested.
+// Two names belong to the project's own RTL: `instrumented` has waveforms, `covered` has coverage as well. `rtl` means these
+// when a run requests waveforms or coverage.
 struct registered {
   registered(const char* kind, const char* name, design_factory make);
   registered(const char* kind, const char* name, const whole_unit& unit);

@@ -116,10 +116,10 @@ TEST(registry, a_unit_of_another_kind_or_another_configuration_is_refused) {
   }
   EXPECT_NE(refusal(good, {}, {"depth=3", "width=1"}).find(" refuses the configuration: depth 3 is more than it has"),
             std::string::npos);
-  rtl_knobs trace;
-  trace.trace = ::testing::TempDir();
-  EXPECT_NE(refusal(good, trace).find("node0.adder.rtl: its design was built without waveforms and coverage"),
-            std::string::npos);
+  rtl_knobs trace, coverage;
+  trace.trace = coverage.coverage = ::testing::TempDir();
+  EXPECT_NE(refusal(good, trace).find("node0.adder.rtl.trace: its design was built without waveforms"), std::string::npos);
+  EXPECT_NE(refusal(good, coverage).find("node0.adder.rtl.coverage: its design was built without coverage"), std::string::npos);
   try {
     static const whole_unit_of one([] {});
     static const registered whole("whole", "one", one);

@@ -53,7 +53,7 @@ shell::shell(const sc_core::sc_module_name& name, const clock_domain& clock, des
     domains_.push_back({n, clock_domain(frequency{edges_per_s / c.period}), ps(std::llround(c.phase * period)), {}});
   }
   if (!options_.trace.empty() && !design_->trace(options_.trace)) {
-    throw std::invalid_argument(std::string(design_->name()) + ": was built without waveforms (INSTRUMENTED)");
+    throw std::invalid_argument(std::string(design_->name()) + ": was built without waveforms (WAVES, INSTRUMENTED)");
   }
 }
 

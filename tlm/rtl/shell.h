@@ -41,9 +41,9 @@ struct shell_options {
   bool must_rest = false;      // without work, a busy design hangs as well
   bool check_x = false;        // run a second copy from other initial register values and compare control outputs
   bool steps = true;           // take the design step by step, if it can be (rtl::design::steps)
-  std::string trace;           // VCD file; needs an instrumented design
+  std::string trace;           // VCD file; needs a design with WAVES
   ps trace_from{0};
-  std::string coverage;  // file for the lines and toggles, at the end; needs an instrumented design
+  std::string coverage;  // file for the lines and toggles, at the end; needs an INSTRUMENTED design
 };
 
 // Returns the stalls of a stream.

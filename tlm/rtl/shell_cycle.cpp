@@ -122,7 +122,7 @@ void shell::edge() {
   in_edge_ = true;
   // In rest the shell's side of every stream is unchanged, and the one clock is due.
   const bool lively = rests_ && followers_.empty() ? look_at(out_of_) : settle(t);
-  const bool still = !std::exchange(side_set_, false) && !lively && !other_ && !design_->instrumented() && design_->idle();
+  const bool still = !std::exchange(side_set_, false) && !lively && !other_ && !design_->has_waves() && design_->idle();
   if (steps_) {
     for (stream* s : moving_) s->fall();
   }

@@ -57,10 +57,10 @@ const unit_object& load_unit(const std::string& who, const std::string& file) {
   return exported(object, who, file);
 }
 
-design_factory own_design(const char* name) {
+design_factory own_design(const char* name, const char* target) {
   const std::string file = std::string(name) + ".so";
   void* const object = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!object) throw missing_part(std::string("the RTL design ") + name, ::dlerror());
+  if (!object) throw missing_part(std::string("the RTL design ") + name, ::dlerror(), target);
   return exported(object, "rtl", file).make;
 }
 

@@ -15,7 +15,8 @@ namespace hcasim::rtl {
 const unit_object& load_unit(const std::string& who, const std::string& file);
 
 // Loads a design of hca_add_rtl LOADED: NAME.so of the folder `designs`, which stands in the program's RUNPATH. Throws
-// missing_part: the design was not built, or not installed. Throws std::invalid_argument: it belongs to another build.
-design_factory own_design(const char* name);
+// missing_part, which names the target that builds the design: the design was not built, or not installed. Throws
+// std::invalid_argument: the object belongs to another build.
+design_factory own_design(const char* name, const char* target);
 
 }  // namespace hcasim::rtl

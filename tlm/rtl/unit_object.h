@@ -20,7 +20,7 @@ struct whole_unit_of final : whole_unit {
 };
 
 struct unit_object {
-  static constexpr std::uint32_t this_version = 4;
+  static constexpr std::uint32_t this_version = 5;
   // Changes with the layout of types passed between the two: both must have been compiled with the same headers.
   static constexpr std::uint64_t this_layout =
       sizeof(design) | sizeof(bundle) << 16 | sizeof(pin) << 32 | std::uint64_t{payload_bits} << 48;

@@ -25,7 +25,7 @@ class bench_of : public bench {
     }
     if (o.rtl) {
       const rtl::shell_options shell = surround(rtl_side, stream, o, c);
-      rtl_ = make_rtl("rtl", o, design_of(o, plain_, faulty_), shell);
+      rtl_ = make_rtl("rtl", o, design_of(o), shell);
       set_fault(*rtl_, o);
       rtl_->on_violation = [&c](const std::string& what) { c.broke(what); };
       join(*around_[rtl_side], *rtl_);
@@ -42,15 +42,20 @@ class bench_of : public bench {
   }
 
  protected:
-  // `faulty`: the RTL with seeded faults.
-  bench_of(const char* name, rtl::design_factory plain, rtl::design_factory faulty)
-      : name_(name), plain_(plain), faulty_(faulty) {}
+  // `faulty`: the RTL with seeded faults; `covered`: with coverage, null = there is none.
+  bench_of(const char* name, rtl::design_factory plain, rtl::design_factory faulty, rtl::design_factory covered)
+      : name_(name), plain_(plain), faulty_(faulty), covered_(covered) {}
   [[nodiscard]] const clock_domain& clock() const { return clock_; }
   // Returns null when the side does not run.
   [[nodiscard]] Surroundings* around(side s) const { return around_[s].get(); }
   [[nodiscard]] const Rtl* rtl_unit() const { return rtl_.get(); }
 
  private:
+  [[nodiscard]] rtl::design_factory design_of(const options& o) const {
+    if (o.design) return o.design;
+    if (o.covered && covered_) return covered_;
+    return o.instrumented ? faulty_ : plain_;
+  }
   // Sets how a difference is told.
   virtual void describe(const item_stream& stream, comparison& c) = 0;
   [[nodiscard]] virtual std::unique_ptr<Model> make_model(const char* name, const options& o) = 0;
@@ -73,6 +78,7 @@ class bench_of : public bench {
   const char* const name_;
   const rtl::design_factory plain_;
   const rtl::design_factory faulty_;
+  const rtl::design_factory covered_;
   const clock_domain clock_{frequency{400e6}};
   std::unique_ptr<Surroundings> around_[sides];
   std::unique_ptr<Model> model_;

@@ -81,7 +81,7 @@ void finish_rtl(rtl::shell* shell, const options& o, report& r) {
     const bool can_stall = b.into || b.ready || b.credit;
     if (o.how == mode::random && o.stall > 0 && can_stall) r.covered["stall_" + s.name()] += s.stalled_cycles();
   }
-  if (!o.coverage_file.empty()) shell->design().write_coverage(o.coverage_file);  // of an instrumented one
+  if (!o.coverage_file.empty()) shell->design().write_coverage(o.coverage_file);  // of a covered one
 }
 
 }  // namespace hcasim::lockstep

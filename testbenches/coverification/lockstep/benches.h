@@ -12,10 +12,6 @@ std::unique_ptr<bench> make_page_walker_bench();
 std::unique_ptr<bench> make_context_cache_bench();
 std::unique_ptr<bench> make_qpc_cache_bench();
 
-// Returns the factory of the compared RTL. `faulty`: the RTL with seeded faults; null = there is none.
-inline rtl::design_factory design_of(const options& o, rtl::design_factory plain, rtl::design_factory faulty) {
-  return o.design ? o.design : o.instrumented && faulty ? faulty : plain;
-}
 rtl::shell_options shell_of(const options& o);
 
 // Activates the seeded fault and turns assertions off, so that only answers can show the fault.

@@ -42,7 +42,8 @@ struct options {
   // which overflow the doorbell unit's FIFO, and offer another unit one request more than the unit holds.
   bool storms = false;
   unsigned fault = 0;                    // seeded fault of the RTL; needs the design with faults
-  bool instrumented = false;             // the design with waveforms, assertions, coverage and faults
+  bool instrumented = false;             // the design with waveforms, assertions and faults
+  bool covered = false;                  // the design with coverage, waveforms and assertions
   rtl::design_factory design = nullptr;  // a user's RTL in place of the project's own
   bool check_x = false;
   bool steps = true;  // of the RTL, if its design has them
@@ -50,7 +51,7 @@ struct options {
   bool rtl = true;
   std::string vcd;  // of the RTL's inside, and of both sides; or .fst
   ps vcd_from{0};
-  std::string coverage_file;     // of the stream, and of the RTL if the design is instrumented
+  std::string coverage_file;     // of the stream, and of the RTL if the design is covered
   std::optional<bounds> limits;  // none = the unit's bounds
   unsigned seconds = 0;          // of the processor, after which an isolated run is ended; 0 = never
 };
@@ -219,7 +220,7 @@ class bench {
   [[nodiscard]] virtual item_stream generate(const options& o) const = 0;
   // Builds the sides, which start by themselves with the simulation.
   virtual void elaborate(const item_stream& stream, const options& o, comparison& c) = 0;
-  // Returns the number of seeded faults of the RTL. 0 = there is no instrumented design either.
+  // Returns the number of seeded faults of the RTL. 0 = there is no such design either.
   [[nodiscard]] virtual unsigned faults() const = 0;
   // Returns the two units. Their statistics of equal names are compared. Null = the side does not run.
   [[nodiscard]] virtual std::array<const unit*, sides> units() const = 0;

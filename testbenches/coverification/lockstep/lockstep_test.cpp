@@ -167,7 +167,7 @@ TEST_P(lockstep_of_rtl, reaches_its_lines_and_toggles) {
   rtl::coverage_file c;
   const auto run_with = [&](mode how, std::uint64_t requests, std::uint64_t seed, double stall, bool storms) {
     options o;
-    o.instrumented = true;
+    o.covered = true;
     o.model = false;
     o.stall = stall;
     o.storms = storms;

@@ -63,6 +63,7 @@ class lockstep_testbench final : public testbench {
         throw input_error(fmt::format("unit: there is no RTL of '{}'; of {}, or all", unit_, fmt::join(units, ", ")));
       units = {unit_};
     }
+    if (coverage_ && fault_ != 0) throw input_error("coverage: is counted by RTL without faults; leave out coverage or fault");
     if (accuracy_) return measure(context, units);
     table& rows = context.result().table("lockstep", {{"unit"},
                                                       {"stream"},
@@ -103,7 +104,8 @@ class lockstep_testbench final : public testbench {
         o.steps = steps_;
         o.fault = fault_;
         o.limits = limits_of(unit);
-        o.instrumented = fault_ != 0 || coverage_;
+        o.instrumented = fault_ != 0;
+        o.covered = coverage_;
         const bool random = o.how == lockstep::mode::random;
         if (!random && !constrain_.empty()) continue;
         if (coverage_ && random) o.coverage_file = (context.folder() / (unit + ".dat")).string();

@@ -177,7 +177,7 @@ evidence keep_evidence(const std::string& unit, const item_stream& failing, cons
   e.stream_file = file + ".stream";
   write_stream(e.stream_file, unit, least.stream, o);
   o.instrumented = true;
-  if (o.design ? !o.design(0)->instrumented() : rtl_of(unit) != unit) return e;
+  if (o.design ? !o.design(0)->has_waves() : rtl_of(unit) != unit) return e;
   e.vcd_file = o.vcd = file + ".vcd";
   o.vcd_from = std::max(e.again.problem_at - 5_us, ps(0));
   run_isolated(unit, least.stream, o);

@@ -84,7 +84,7 @@ TEST(search, begins_when_the_difference_has_been_told) {
   ::testing::internal::CaptureStdout();
   EXPECT_EQ(program(static_cast<int>(argv.size()), argv.data(), "key_check", make_wrong), 1);
   const std::string said = ::testing::internal::GetCapturedStdout();
-  const std::size_t way = said.find("\nkey_check_faulty runs as a whole: the design is INSTRUMENTED\n");
+  const std::size_t way = said.find("\nkey_check_faulty runs as a whole: the design has WAVES\n");
   EXPECT_EQ(said.rfind("runs as a whole"), said.find("runs as a whole")) << "once";
   const std::size_t difference = said.find("answers differ in ", way);
   const std::size_t begins = said.find("looking for the shortest part of these ", difference);

@@ -261,17 +261,28 @@ TEST_F(program, a_part_that_is_not_built_is_named) {
   const auto alone = [](const char* words) { return run_program("./hcasim_alone", words); };
   EXPECT_EQ(alone("run ping --no-trace -o out").status, 0);
   fs::remove_all("out");
-  for (const auto& [words, part] : std::map<std::string, std::string>{
-           {"run ping --no-trace -o out --set node0.hca.key_check.implementation=rtl", "the RTL design key_check_design"},
-           {"run lockstep --no-trace -o out --unit doorbell", "the RTL design doorbell_design"},
-           {"run lockstep --no-trace -o out --unit doorbell --fault 1", "the RTL design doorbell_faulty"},
-           {"exec --no-trace -o out -- true", "the library that stands in for libibverbs"}}) {
-    const outcome o = alone(words.c_str());
+  struct missing {
+    const char *words, *part, *target;
+  };
+  for (const auto& [words, part, target] :
+       {missing{"run ping --no-trace -o out --set node0.hca.key_check.implementation=rtl", "the RTL design key_check_design",
+                "parts"},
+        missing{"run lockstep --no-trace -o out --unit doorbell", "the RTL design doorbell_design", "parts"},
+        missing{"run lockstep --no-trace -o out --unit doorbell --fault 1", "the RTL design doorbell_faulty", "parts"},
+        missing{
+            "run ping --no-trace -o out --set node0.hca.key_check.implementation=rtl --set node0.hca.key_check.rtl.coverage=c",
+            "the RTL design key_check_covered", "covered"},
+        missing{"run lockstep --no-trace -o out --unit doorbell --coverage true", "the RTL design doorbell_covered", "covered"},
+        missing{"exec --no-trace -o out -- true", "the library that stands in for libibverbs", "parts"}}) {
+    const outcome o = alone(words);
     EXPECT_EQ(o.status, 3) << o.text;
-    EXPECT_NE(o.text.find(part + " is not there: "), std::string::npos) << o.text;
-    EXPECT_NE(o.text.find("./dev build parts"), std::string::npos) << o.text;
+    EXPECT_NE(o.text.find(fmt::format("{} is not there: ", part)), std::string::npos) << o.text;
+    EXPECT_NE(o.text.find(fmt::format("`./dev build {}`", target)), std::string::npos) << o.text;
     EXPECT_FALSE(fs::exists("out")) << words;
   }
+  const outcome both = hcasim("run lockstep --no-trace -o out --unit doorbell --fault 1 --coverage true");
+  EXPECT_EQ(both.status, 2) << both.text;
+  EXPECT_NE(both.text.find("leave out coverage or fault"), std::string::npos) << both.text;
 }
 
 TEST_F(program, same_seed_same_bytes) {

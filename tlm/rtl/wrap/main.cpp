@@ -8,7 +8,8 @@
 //   threads=N        of the generated code; default 1
 //   mutants=N        faults in the design; default 0
 //   list=TEXT        an expression with the list of the faults
-//   instrumented=1   waveforms, assertions and coverage
+//   waves=1          waveforms and assertions
+//   coverage=1       coverage
 //   whole=REASON     the design is not taken step by step
 // Prints how the design runs. Status 1 with a message: what the user has to mend.
 #include <algorithm>
@@ -62,7 +63,8 @@ void fill(const std::string& from, const std::string& to, const settings& values
 void wrap(const std::vector<std::string>& arguments) {
   if (arguments.size() < 4) throw refusal("usage: hcasim_wrap NAME TOP FOLDER TEMPLATES [OPTION=VALUE...] PIN...");
   const std::string &name = arguments[0], &top = arguments[1], &folder = arguments[2], &templates = arguments[3];
-  settings options{{"interface", ""}, {"threads", "1"}, {"mutants", "0"}, {"list", ""}, {"instrumented", "0"}, {"whole", ""}};
+  settings options{{"interface", ""}, {"threads", "1"},  {"mutants", "0"}, {"list", ""},
+                   {"waves", "0"},    {"coverage", "0"}, {"whole", ""}};
   auto at = arguments.begin() + 4;
   for (; at != arguments.end(); ++at) {
     const auto option = options.find(at->substr(0, at->find('=')));
@@ -92,7 +94,8 @@ void wrap(const std::vector<std::string>& arguments) {
                         {"THREADS", options["threads"]},
                         {"MUTANTS", options["mutants"]},
                         {"LIST_OF_MUTANTS", options["list"]},
-                        {"INSTRUMENTED", options["instrumented"]},
+                        {"WAVES", options["waves"]},
+                        {"COVERAGE", options["coverage"]},
                         {"STEPS", stepped ? "1" : "0"},
                         {"NO_STEPS", options["whole"]},
                         {"INPUTS_PASS", stepped && stepped->inputs_pass ? "1" : "0"},

@@ -2,6 +2,7 @@
 
 #include "models/adapter/context_cache/context_cache.h"
 #include "models/adapter/context_cache/rtl/context_cache_rtl.h"
+#include "rtl/context_cache_covered.h"
 #include "rtl/context_cache_design.h"
 #include "rtl/context_cache_faulty.h"
 #include "rtl/qpc_cache_design.h"
@@ -28,8 +29,8 @@ class context_cache_bench final : public bench_of<context_cache, context_cache_r
   using surroundings = issuer_of<entry_bytes>;
 
  public:
-  context_cache_bench(const char* name, rtl::design_factory plain, rtl::design_factory faulty)
-      : context_cache_bench::bench_of(name, plain, faulty) {}
+  context_cache_bench(const char* name, rtl::design_factory plain, rtl::design_factory faulty, rtl::design_factory covered)
+      : context_cache_bench::bench_of(name, plain, faulty, covered) {}
   [[nodiscard]] item_stream generate(const options& o) const override { return generate_contexts(o, entry_bytes); }
   void declare(coverage& c) const override {
     for (const char* p : context_issuer::names) c[p] = 0;
@@ -77,10 +78,11 @@ class context_cache_bench final : public bench_of<context_cache, context_cache_r
 
 std::unique_ptr<bench> make_context_cache_bench() {
   return std::make_unique<context_cache_bench<64>>("context_cache", rtl::make_context_cache_design,
-                                                   rtl::make_context_cache_faulty);
+                                                   rtl::make_context_cache_faulty, rtl::make_context_cache_covered);
 }
 std::unique_ptr<bench> make_qpc_cache_bench() {
-  return std::make_unique<context_cache_bench<256>>("qpc_cache", rtl::make_qpc_cache_design, rtl::make_qpc_cache_faulty);
+  return std::make_unique<context_cache_bench<256>>("qpc_cache", rtl::make_qpc_cache_design, rtl::make_qpc_cache_faulty,
+                                                    nullptr);
 }
 
 }  // namespace hcasim::lockstep

@@ -3,6 +3,7 @@
 
 #include "models/adapter/doorbell/doorbell.h"
 #include "models/adapter/doorbell/rtl/doorbell_rtl.h"
+#include "rtl/doorbell_covered.h"
 #include "rtl/doorbell_design.h"
 #include "rtl/doorbell_faulty.h"
 #include "testbenches/coverification/lockstep/bench_of.h"
@@ -14,7 +15,7 @@ namespace {
 
 class doorbell_bench final : public bench_of<doorbell, doorbell_rtl, doorbell_surroundings> {
  public:
-  doorbell_bench() : bench_of("doorbell", rtl::make_doorbell_design, rtl::make_doorbell_faulty) {}
+  doorbell_bench() : bench_of("doorbell", rtl::make_doorbell_design, rtl::make_doorbell_faulty, rtl::make_doorbell_covered) {}
   [[nodiscard]] item_stream generate(const options& o) const override { return generate_doorbells(o); }
   // A record of a queue waits for a held WQE of 16 lines, which is due after four cycles a line.
   [[nodiscard]] bounds limits() const override { return {.mean = 0.5, .wait = 64}; }

@@ -4,6 +4,7 @@
 
 #include "models/adapter/key_check/key_check.h"
 #include "models/adapter/key_check/rtl/key_check_rtl.h"
+#include "rtl/key_check_covered.h"
 #include "rtl/key_check_design.h"
 #include "rtl/key_check_faulty.h"
 #include "testbenches/coverification/lockstep/bench_of.h"
@@ -261,7 +262,8 @@ class key_issuer final : public issuer {
 
 class key_check_bench final : public bench_of<key_check, key_check_rtl, key_issuer> {
  public:
-  key_check_bench() : bench_of("key_check", rtl::make_key_check_design, rtl::make_key_check_faulty) {}
+  key_check_bench()
+      : bench_of("key_check", rtl::make_key_check_design, rtl::make_key_check_faulty, rtl::make_key_check_covered) {}
   [[nodiscard]] item_stream generate(const options& o) const override { return generate_keys(o); }
 
   void declare(coverage& c) const override {

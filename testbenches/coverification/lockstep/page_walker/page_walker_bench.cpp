@@ -6,6 +6,7 @@
 
 #include "models/adapter/page_walker/page_walker.h"
 #include "models/adapter/page_walker/rtl/page_walker_rtl.h"
+#include "rtl/page_walker_covered.h"
 #include "rtl/page_walker_design.h"
 #include "rtl/page_walker_faulty.h"
 #include "testbenches/coverification/lockstep/bench_of.h"
@@ -216,7 +217,8 @@ class walk_issuer final : public issuer {
 
 class page_walker_bench final : public bench_of<page_walker, page_walker_rtl, walk_issuer> {
  public:
-  page_walker_bench() : bench_of("page_walker", rtl::make_page_walker_design, rtl::make_page_walker_faulty) {}
+  page_walker_bench()
+      : bench_of("page_walker", rtl::make_page_walker_design, rtl::make_page_walker_faulty, rtl::make_page_walker_covered) {}
   [[nodiscard]] item_stream generate(const options& o) const override { return walk_items(o); }
   // The sides may evict different lines. Then walks and the requests behind them go on at other times, as often earlier as
   // later. A walk that finds its line on one side only waits for up to four reads on the other.
