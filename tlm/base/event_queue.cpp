@@ -23,6 +23,11 @@ event_queue::event_queue() {
   sc_core::sc_spawn([this] { run(); }, "event_queue", &options);
 }
 
+void event_queue::begin_with(ps when, action a) {
+  future_.push(when, a);
+  arm(when);
+}
+
 void event_queue::arm(ps when) {
   if (when >= armed_) return;
   armed_ = when;
@@ -30,7 +35,7 @@ void event_queue::arm(ps when) {
 }
 
 void event_queue::disregard(int n) {
-  idle_ += static_cast<std::size_t>(n);
+  work_ -= n;
   if (running_) return;
   if (!done()) {
     arm(next());
@@ -48,6 +53,8 @@ void event_queue::drain_ready() {
 
 void event_queue::run_late_item() {
   const action act = late_[static_cast<std::size_t>(late_head_++)].what;
+  next_late_ = late_head_ == std::ssize(late_) ? never : first_late().when;
+  --work_;
   ++hand_overs_;
   count_event();
   act();
@@ -104,12 +111,13 @@ void event_queue::run() {
   for (;;) {
     while (future_.next() <= t) {
       const action act = future_.pop();
+      --work_;
       ++hand_overs_;
       count_event();
       act();
       if (!ready_.empty()) drain_ready();
     }
-    if (next_late() <= t) {
+    if (next_late_ <= t) {
       if (first_late().its == turn::process) {
         run_process();
         continue;
@@ -123,7 +131,7 @@ void event_queue::run() {
     detail::reached = t = then;
   }
   running_ = false;
-  const bool waits = next_late() <= t;
+  const bool waits = next_late_ <= t;
   delta_passed_ = waits && t == kernel_now();
   if (!waits && !done()) {
     arm(next());

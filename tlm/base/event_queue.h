@@ -37,8 +37,11 @@ class event_queue {
   event_queue& operator=(const event_queue&) = delete;
 
   void at(ps when, action a) {
+    ++work_;
+    if (!running_) [[unlikely]] {
+      return begin_with(when, a);
+    }
     future_.push(when, a);
-    if (!running_) arm(when);
   }
   void soon(action a) {
     ready_.push_back(a);
@@ -95,39 +98,43 @@ class event_queue {
     auto at = late_.end();
     while (at - late_.begin() > late_fixed_ && std::prev(at)->after(when, its)) --at;
     late_.insert(at, {when, its, a});
+    ++work_;
+    next_late_ = std::min(next_late_, when);
     if (!running_) arm(when);
   }
   void run_process();
   void run_last(ps t);
   void run_late_item();
   void forget_late();
+  void begin_with(ps when, action a);
   void arm(ps when);
   [[nodiscard]] const late_item& first_late() const { return late_[static_cast<std::size_t>(late_head_)]; }
-  [[nodiscard]] ps next_late() const { return late_head_ == std::ssize(late_) ? never : first_late().when; }
-  [[nodiscard]] ps next() const { return std::min(future_.next(), next_late()); }
-  [[nodiscard]] bool done() const { return future_.size() + late_.size() - static_cast<std::size_t>(late_head_) <= idle_; }
+  [[nodiscard]] ps next() const { return std::min(future_.next(), next_late_); }
+  [[nodiscard]] bool done() const { return work_ <= 0; }
   [[nodiscard]] bool kernel_is_idle_until(ps when) {
     if (detail::kernel_touched) ask_kernel();
     return kernel_next_ > when;
   }
   void ask_kernel();
 
-  sc_core::sc_event wake_;
-  ps armed_ = never;
+  // Members that each item needs come first: code for near places is shorter.
+  std::ptrdiff_t work_ = 0;  // waiting items of `at`, `as_process` and `last`, without the idle ones
+  ps next_late_ = never;
   ps kernel_next_{0};  // the kernel's next activity, while no event was notified
+  std::uint64_t hand_overs_ = 0;
   bool running_ = false;
   bool run_ahead_ = false;
-  time_wheel<action> future_;
-  std::size_t idle_ = 0;  // waiting items that are idle
-  std::vector<action> ready_;
+  bool delta_passed_ = false;  // the delta cycle that `last` waits for has passed
+  std::vector<action> ready_;  // of `soon`
   std::size_t ready_head_ = 0;
+  time_wheel<action> future_;
   // By time, then turn: a new item is nearly always later than all others.
   std::vector<late_item> late_;
   std::ptrdiff_t late_head_ = 0;
   std::ptrdiff_t late_fixed_ = 0;  // new items come after these: the items gone, and those of `last` in hand
-  bool delta_passed_ = false;      // the delta cycle that `last` waits for has passed
   std::uint64_t activations_ = 0;
-  std::uint64_t hand_overs_ = 0;
+  ps armed_ = never;
+  sc_core::sc_event wake_;
 };
 
 // Runs sc_start() until nothing is left to do or the simulation is stopped, as fast as possible.

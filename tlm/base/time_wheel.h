@@ -16,45 +16,41 @@ namespace hcasim {
 template <class T>
 class time_wheel {
  public:
-  [[nodiscard]] std::size_t size() const { return size_; }
-  [[nodiscard]] bool empty() const { return size_ == 0; }
+  [[nodiscard]] std::size_t size() const { return near_ + far_.size(); }
   // Returns the time of the first item; `never` = empty.
   [[nodiscard]] ps next() const { return next_; }
 
   void push(ps when, T what) {
-    ++size_;
-    const std::uint64_t slot = std::max(slot_of(when), base_);
-    if (slot - base_ >= slots) return push_far(when, what);
+    const std::uint64_t slot = slot_of(when);
+    if (slot - base_ >= slots || !free_) [[unlikely]] {
+      return push_rarely(when, what);
+    }
     put(slot, when, what);
   }
 
   // Returns and removes the first item; the wheel must not be empty.
   T pop() {
-    if (near_ == 0) [[unlikely]] {  // time advances to the first item of the heap
-      base_ = slot_of(far_.front().when);
-      come_near();
+    if (near_ == 0) [[unlikely]] {
+      go_far();
     }
     const std::uint64_t slot = first_;
     list& l = slots_[slot % slots];
     node& n = *l.head;
+    node* const behind = n.next;
     const T what = n.what;
-    l.head = n.next;
+    l.head = behind;
     if (l.between == &n) l.between = nullptr;
     n.next = free_;
     free_ = &n;
-    --size_;
     --near_;
-    if (!l.head) used_[slot % slots / 64] &= ~(std::uint64_t{1} << slot % 64);
-    if (slot != base_) {
-      base_ = slot;
-      if (base_ >= far_due_) [[unlikely]] {
-        come_near();
-      }
+    base_ = slot;
+    if (slot >= far_due_) [[unlikely]] {  // these items come into later slots
+      come_near();
     }
-    if (l.head) {
-      next_ = l.head->when;
+    if (behind) {
+      next_ = behind->when;
     } else {
-      find_first(slot);
+      leave(slot);
     }
     return what;
   }
@@ -82,30 +78,24 @@ class time_wheel {
 
   static std::uint64_t slot_of(ps t) { return static_cast<std::uint64_t>(t.count()) >> shift; }
 
-  node& get() {
-    if (!free_) [[unlikely]] {
-      return storage_.emplace_back();
-    }
+  // Puts an item into a slot; there is a free node. Near items come before far ones, whose first one is next when none is near.
+  void put(std::uint64_t slot, ps when, T what) {
     node& n = *free_;
     free_ = n.next;
-    return n;
-  }
-
-  void put(std::uint64_t slot, ps when, T what) {
-    node& n = get();
     n.when = when;
     n.what = what;
-    n.next = nullptr;
     ++near_;
-    if (when < next_ || near_ == 1) {
+    if (when < next_) {
       next_ = when;
       first_ = slot;
     }
     list& l = slots_[slot % slots];
     if (!l.head) {
+      n.next = nullptr;
       l.head = l.tail = &n;
       used_[slot % slots / 64] |= std::uint64_t{1} << slot % 64;
     } else if (l.tail->when <= when) {
+      n.next = nullptr;
       l.tail = l.tail->next = &n;
     } else {
       node** at = l.between && l.between->when <= when ? &l.between->next : &l.head;
@@ -115,11 +105,24 @@ class time_wheel {
     }
   }
 
-  [[gnu::noinline]] void push_far(ps when, T what) {
+  // Pushes an item that is far, or late, or without a free node.
+  [[gnu::noinline]] void push_rarely(ps when, T what) {
+    const std::uint64_t slot = std::max(slot_of(when), base_);
+    if (slot - base_ < slots) {
+      provide();
+      return put(slot, when, what);
+    }
     far_.push_back({when, posted_++, what});
     std::push_heap(far_.begin(), far_.end());
     if (near_ == 0) next_ = far_.front().when;
     note_far();
+  }
+
+  // Advances the time to the first item of the heap.
+  [[gnu::noinline]] void go_far() {
+    base_ = slot_of(far_.front().when);
+    next_ = never;
+    come_near();
   }
 
   // Moves near items from the heap into slots, before a later item can be put into the same slots.
@@ -127,37 +130,47 @@ class time_wheel {
     while (!far_.empty() && slot_of(far_.front().when) - base_ < slots) {
       std::pop_heap(far_.begin(), far_.end());
       const far_item& i = far_.back();
+      provide();
       put(slot_of(i.when), i.when, i.what);
       far_.pop_back();
     }
     note_far();
   }
 
+  void provide() {
+    if (!free_) (free_ = &storage_.emplace_back())->next = nullptr;
+  }
+
   void note_far() { far_due_ = far_.empty() ? ~std::uint64_t{0} : slot_of(far_.front().when) - slots + 1; }
 
-  // Finds the first slot in use from `slot` on.
-  void find_first(std::uint64_t slot) {
-    if (near_ == 0) {
+  // Finds the first slot in use behind `slot`, which is empty now.
+  void leave(std::uint64_t slot) {
+    std::uint64_t& used = used_[slot % slots / 64];
+    used &= ~(std::uint64_t{1} << slot % 64);
+    if (near_ == 0) [[unlikely]] {
       next_ = far_.empty() ? never : far_.front().when;
       return;
     }
-    std::uint64_t word = slot % slots / 64;
-    std::uint64_t bits = used_[word] & (~std::uint64_t{0} << slot % 64);
-    std::uint64_t at = slot - slot % 64;
-    while (bits == 0) {
-      word = (word + 1) % (slots / 64);
-      at += 64;
-      bits = used_[word];
+    std::uint64_t bits = used >> slot % 64;
+    if (bits == 0) [[unlikely]] {
+      slot = next_word(slot);
+      bits = used_[slot % slots / 64];
     }
-    first_ = at + static_cast<std::uint64_t>(std::countr_zero(bits));
+    first_ = slot + static_cast<std::uint64_t>(std::countr_zero(bits));
     next_ = slots_[first_ % slots].head->when;
+  }
+  // Returns the first slot of the first word in use behind that of `slot`.
+  [[nodiscard]] std::uint64_t next_word(std::uint64_t slot) const {
+    do {
+      slot = slot - slot % 64 + 64;
+    } while (used_[slot % slots / 64] == 0);
+    return slot;
   }
 
   ps next_ = never;
   std::uint64_t first_ = 0;  // the first slot in use; valid while near_ > 0
   std::uint64_t base_ = 0;   // no slot in use lies before it
   std::size_t near_ = 0;     // items in slots
-  std::size_t size_ = 0;
   node* free_ = nullptr;
   std::uint64_t far_due_ = ~std::uint64_t{0};  // the base from which on the first of the heap is near
   std::array<std::uint64_t, slots / 64> used_{};
