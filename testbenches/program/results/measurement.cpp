@@ -1,6 +1,7 @@
 #include "testbenches/program/results/measurement.h"
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 
@@ -56,11 +57,16 @@ void measurement::end(ps t) {
 void measurement::finish(ps t) {
   if (!marked()) return close(measured_, t);
   close(running_ ? *running_ : set_up_, t);
-  measured_ = {"", parts_.front().begin, ps(0), ps(0), std::vector<tally>(entries_.size())};
+  open_ = {};
+  measured_ = {"", parts_.front().begin, ps(0), ps(0), std::move(parts_.front().values)};
   for (const part& p : parts_) {
     measured_.time += p.time;
     measured_.end = std::max(measured_.end, p.end);
-    for (std::size_t i = 0; i < entries_.size(); ++i) measured_.values[i] += p.values[i];
+  }
+  if (parts_.size() == 1) return;
+  parts_.front().values = measured_.values;
+  for (auto p = std::next(parts_.begin()); p != parts_.end(); ++p) {
+    for (std::size_t i = 0; i < entries_.size(); ++i) measured_.values[i] += p->values[i];
   }
 }
 

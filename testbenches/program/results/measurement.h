@@ -44,6 +44,7 @@ class measurement {
   [[nodiscard]] const part& measured() const { return measured_; }  // all parts together
   [[nodiscard]] const part& set_up() const { return set_up_; }
   [[nodiscard]] part whole() const;  // both
+  // Returns the parts. After finish(), one part alone is without values, which measured() has.
   [[nodiscard]] const std::deque<part>& parts() const { return parts_; }
 
  private:
