@@ -66,6 +66,10 @@ function(hca_add_rtl)
   hca_rtl_paths(lists "file list" ${ARG_FILELISTS})
   hca_rtl_paths(includes "include folder" ${ARG_INCLUDE_DIRS})
 
+  if(DEFINED HCASIM_VERILATED AND NOT HCASIM_VERILATED)
+    hca_leave_out_design(${name} ${dir} ${ARG_TOP} "${ARG_INTERFACE}" "${ARG_LOADED}")
+    return()
+  endif()
   set(mutants 0)
   set(list_of_mutants)
   set(arguments --cc --make cmake --top-module ${ARG_TOP} --prefix V${name} --Mdir ${dir} -O3 --x-assign fast --x-initial unique)
@@ -171,13 +175,32 @@ function(hca_add_rtl)
     endif()
   endforeach()
   if(ARG_LOADED)
-    hca_load_design(${name} ${dir} "${ARG_INTERFACE}" ${ARG_LOADED})
+    hca_add_loader(${name} ${dir} ${ARG_LOADED})
+    hca_add_object(${name} ${dir} "${ARG_INTERFACE}" ${ARG_LOADED})
   endif()
   set_target_properties(${name} PROPERTIES HCASIM_RTL_DIR ${dir} HCASIM_RTL_INTERFACE "${ARG_INTERFACE}" HCASIM_RTL_CODE ${code})
 endfunction()
 
-# The library that loads a design, and the object that it loads.
-function(hca_load_design name dir interface target)
+# Within hcasim, HCASIM_VERILATED off: a design is not Verilated. Code that loads the design finds it missing, other code does not link.
+function(hca_leave_out_design name dir top interface target)
+  set(NAME ${name})
+  set(TOP ${top})
+  configure_file(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/rtl_design.h.in ${dir}/rtl/${name}.h @ONLY)
+  file(CONFIGURE OUTPUT ${dir}/nothing.cpp CONTENT "")
+  set(code ${name})
+  if(target)
+    set(code ${name}_code)
+    hca_add_loader(${name} ${dir} ${target})
+  endif()
+  add_library(${code} STATIC EXCLUDE_FROM_ALL ${dir}/nothing.cpp)
+  add_library(${code}_slow OBJECT EXCLUDE_FROM_ALL ${dir}/nothing.cpp)
+  target_include_directories(${code} PUBLIC $<BUILD_INTERFACE:${dir}>)
+  target_link_libraries(${code} PUBLIC hcasim_rtl)
+  set_target_properties(${name} PROPERTIES HCASIM_RTL_DIR ${dir} HCASIM_RTL_INTERFACE "${interface}" HCASIM_RTL_CODE ${code})
+endfunction()
+
+# The library that loads a design.
+function(hca_add_loader name dir target)
   file(CONFIGURE OUTPUT ${dir}/${name}_load.cpp CONTENT "// Made by hca_add_rtl.
 #include \"rtl/${name}.h\"
 #include \"tlm/rtl/unit_loading.h\"
@@ -187,19 +210,23 @@ std::unique_ptr<hcasim::rtl::design> hcasim::rtl::make_${name}(unsigned random_r
   return make(random_reset);
 }
 ")
+  hca_library(${name} ${dir}/${name}_load.cpp LINK hcasim_rtl)
+  target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${dir}>)
+  set_target_properties(${name} PROPERTIES EXPORT_COMPILE_COMMANDS OFF)
+endfunction()
+
+# The object that it loads.
+function(hca_add_object name dir interface target)
   file(CONFIGURE OUTPUT ${dir}/${name}_object.cpp CONTENT "// Made by hca_add_rtl.
 #include \"rtl/${name}.h\"
 #include \"tlm/rtl/unit_object.h\"
 
 HCASIM_UNIT_OBJECT(\"${interface}\", \"${name}\", hcasim::rtl::make_${name}, nullptr)
 ")
-  hca_library(${name} ${dir}/${name}_load.cpp LINK hcasim_rtl)
-  target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${dir}>)
   add_library(${name}_object MODULE ${dir}/${name}_object.cpp)
   target_link_libraries(${name}_object PRIVATE ${name}_code hcasim_design)
   target_link_options(${name}_object PRIVATE LINKER:--exclude-libs,ALL)
-  set_target_properties(${name} ${name}_object PROPERTIES EXPORT_COMPILE_COMMANDS OFF)
-  set_target_properties(${name}_object PROPERTIES PREFIX "" OUTPUT_NAME ${name} LIBRARY_OUTPUT_DIRECTORY ${HCASIM_DESIGNS}
+  set_target_properties(${name}_object PROPERTIES EXPORT_COMPILE_COMMANDS OFF PREFIX "" OUTPUT_NAME ${name} LIBRARY_OUTPUT_DIRECTORY ${HCASIM_DESIGNS}
                                                   CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   add_dependencies(${target} ${name}_object)
   set(optional)
