@@ -31,7 +31,7 @@ void operation_follower::ring(const doorbell_ring& r, ps t) {
   if (r.kind != bell::send || r.operation == 0) return;
   auto& rings = queues_[operation_queue(r.operation)].rings;
   rings.push_back({operation_at(r.operation, static_cast<std::uint16_t>(r.value - 1)), t});
-  if (rings.size() > waits_kept) rings.pop_front();
+  if (rings.size() > waits_kept) rings.erase(rings.begin());
 }
 
 void operation_follower::begin_work(const work_request& w, ps t) {
@@ -66,7 +66,7 @@ void operation_follower::asked(std::uint64_t number, part what, ps begin, ps end
   if (side_of(what) == side_of(send_queue)) {
     auto& fetches = queues_[operation_queue(number)].fetches;
     fetches.push_back({begin, end, what});
-    if (fetches.size() > waits_kept) fetches.pop_front();
+    if (fetches.size() > waits_kept) fetches.erase(fetches.begin());
   } else if (operation* const o = find(number)) {
     o->waits.push_back({begin, end, what});
   }

@@ -8,7 +8,6 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -109,8 +108,8 @@ class operation_follower : public sc_core::sc_module {
       std::uint64_t last;  // number of the last block of the doorbell
       ps at;
     };
-    std::deque<ring> rings;
-    std::deque<wait> fetches;
+    std::vector<ring> rings;  // short: most queue pairs have few, and an empty deque has half a KiB
+    std::vector<wait> fetches;
   };
   struct totals {
     std::uint64_t count = 0;
