@@ -102,10 +102,11 @@ const entry* find_watched(std::string_view kind, const rtl_knobs& how) {
   return how.trace.empty() ? nullptr : find(kind, "instrumented");
 }
 
-void check_watched(const std::string& unit_name, const rtl_knobs& how, const design& d) {
-  if (!how.trace.empty() && !d.has_waves())
+// A design is made for the question alone when a run asks for its inside.
+void check_watched(const std::string& unit_name, const rtl_knobs& how, design_factory make) {
+  if (!how.trace.empty() && !make(0)->has_waves())
     throw std::invalid_argument(unit_name + ".rtl.trace: its design was built without waveforms (WAVES, INSTRUMENTED)");
-  if (!how.coverage.empty() && !d.has_coverage())
+  if (!how.coverage.empty() && !make(0)->has_coverage())
     throw std::invalid_argument(unit_name + ".rtl.coverage: its design was built without coverage (INSTRUMENTED)");
 }
 
@@ -163,7 +164,7 @@ chosen choose_any(std::string_view kind, const std::string& unit_name, const imp
   c.options.check_x = how.check_x;
   c.options.steps = how.steps;
   c.options.trace_from = how.trace_from;
-  if (c.make) check_watched(unit_name, how, *c.make(0));
+  if (c.make) check_watched(unit_name, how, c.make);
   if (!how.trace.empty()) c.options.trace = wave_in(how.trace, unit_name);
   if (!how.coverage.empty()) c.options.coverage = file_in(how.coverage, unit_name, ".dat");
   return c;

@@ -42,8 +42,8 @@ class hostile final : public testbench {
     context.check(r.good.ok && r.good.received == r.good.done[2], "the good traffic did not come to its end");
     if (r.ok) r.leak_check = kit::leak_check(s);
     for (const std::string& what : r.leak_check) context.fail("left over: " + what);
-    // The host's memory comes by 2 MiB, and the monitor remembers so much of every QP. A byte that each packet leaves behind is
-    // found in some millions.
+    // The hosts touch pages until all of their memory is in use, and the monitor remembers so much of every QP. A byte that
+    // each packet leaves behind is found in some millions.
     constexpr double step = 3;
     context.check(r.grown_mib < step + 0.5e-6 * static_cast<double>(o_.packets), "memory grows with the packets");
     tell(context.result(), r);

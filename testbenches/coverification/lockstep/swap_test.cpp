@@ -252,13 +252,14 @@ TEST(swap, a_unit_counts_the_coverage_of_its_rtl) {
   const std::string folder = ::testing::TempDir() + "coverage" + std::to_string(getpid());
   const std::string port = "--set 'node*.hca.completion.";
   const swapped_run o = run("--length '64 KiB' " + port + "implementation=" HCASIM_OWN_UNITS "/libcovered_port.so' " + port +
-                            "rtl.coverage=" + folder + "'");
+                            "rtl.coverage=" + folder + "' " + port + "rtl.trace=" + folder + "'");
   EXPECT_EQ(o.status, 0) << o.text;
   for (const char* node : {"node0", "node1"}) {
     rtl::coverage_file c;
     c.add(folder + "/system." + node + ".hca.completion.dat");
     EXPECT_EQ(c.of("line").ratio(), 1) << "each line of the small RTL runs";
     EXPECT_GT(c.of("toggle").ratio(), 0.8);
+    EXPECT_GT(lines_of(folder + "/system." + node + ".hca.completion.vcd").size(), 100U) << "with a waveform beside it";
   }
   std::filesystem::remove_all(folder);
 }
