@@ -64,6 +64,8 @@ class lockstep_testbench final : public testbench {
       units = {unit_};
     }
     if (coverage_ && fault_ != 0) throw input_error("coverage: is counted by RTL without faults; leave out coverage or fault");
+    if (coverage_ && (accuracy_ || !stream_.empty()))
+      throw input_error("coverage: is of the random streams; leave out coverage, or accuracy and stream");
     if (accuracy_) return measure(context, units);
     table& rows = context.result().table("lockstep", {{"unit"},
                                                       {"stream"},

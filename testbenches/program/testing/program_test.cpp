@@ -283,6 +283,11 @@ TEST_F(program, a_part_that_is_not_built_is_named) {
   const outcome both = hcasim("run lockstep --no-trace -o out --unit doorbell --fault 1 --coverage true");
   EXPECT_EQ(both.status, 2) << both.text;
   EXPECT_NE(both.text.find("leave out coverage or fault"), std::string::npos) << both.text;
+  for (const char* other : {"--accuracy true", "--stream none.stream"}) {
+    const outcome o = hcasim(fmt::format("run lockstep --no-trace -o out --unit doorbell --coverage true {}", other));
+    EXPECT_EQ(o.status, 2) << o.text;
+    EXPECT_NE(o.text.find("leave out coverage, or accuracy and stream"), std::string::npos) << o.text;
+  }
 }
 
 TEST_F(program, same_seed_same_bytes) {
