@@ -1,5 +1,6 @@
 #include "testbenches/schedules/message_buffers.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace hcasim::schedules {
@@ -54,7 +55,7 @@ void message_buffers::register_for(cpu& c, buffer& b, std::uint64_t bytes) {
       ++counts_.registered;
       return;
     case registration::cached:
-      register_cached(c, s, b.slot);
+      register_cached(c, b.slot, bytes);
       b.rkey = s.mr->rkey;
       break;
     case registration::window:
@@ -63,28 +64,33 @@ void message_buffers::register_for(cpu& c, buffer& b, std::uint64_t bytes) {
   b.lkey = s.mr->lkey;
 }
 
-void message_buffers::register_cached(cpu& c, slot& s, std::size_t index) {
-  if (s.mr) {
+void message_buffers::register_cached(cpu& c, std::size_t index, std::uint64_t bytes) {
+  slot& s = slots_[index];
+  if (s.mr && s.mr->length >= bytes) {
     ages_.splice(ages_.end(), ages_, s.age);
     ++counts_.reused;
     return;
   }
-  if (ages_.size() >= options_.cached) evict_one(c);
-  s.mr = made(ibv_reg_mr(c, p_.pd, s.address, options_.bytes, all_rights));
+  if (s.mr) {
+    drop_cached(c, s);
+  } else if (ages_.size() >= options_.cached) {
+    evict_one(c);
+  }
+  s.mr = made(ibv_reg_mr(c, p_.pd, s.address, bytes, all_rights));
   s.age = ages_.insert(ages_.end(), index);
   ++counts_.registered;
 }
 
 // A registration in use stays; then there are more than the cache's for a while.
 void message_buffers::evict_one(cpu& c) {
-  for (auto i = ages_.begin(); i != ages_.end(); ++i) {
-    slot& s = slots_[*i];
-    if (s.used) continue;
-    ibv_dereg_mr(c, s.mr);
-    s.mr = nullptr;
-    ages_.erase(i);
-    return;
-  }
+  const auto unused = std::find_if(ages_.begin(), ages_.end(), [this](std::size_t i) { return !slots_[i].used; });
+  if (unused != ages_.end()) drop_cached(c, slots_[*unused]);
+}
+
+void message_buffers::drop_cached(cpu& c, slot& s) {
+  ibv_dereg_mr(c, s.mr);
+  s.mr = nullptr;
+  ages_.erase(s.age);
 }
 
 void message_buffers::give_back(cpu& c, buffer& b) {

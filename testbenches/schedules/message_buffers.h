@@ -13,14 +13,15 @@
 namespace hcasim::schedules {
 
 // each: every message registers its buffer and de-registers it. cached: a registration stays until others need its place, the
-// one used longest ago goes first. window: buffers are registered once, and a type 2 window is bound for each remote access.
+// one used longest ago goes first. A longer message in the same buffer registers the buffer anew. window: buffers are
+// registered once, and a type 2 window is bound for each remote access.
 enum class registration : std::uint8_t { each, cached, window };
 
 struct buffer_options {
   registration way = registration::cached;
   std::uint32_t cached = 64;   // registrations that are kept, 1 or more
   std::uint32_t buffers = 16;  // that messages use in turn; there are more while all of them are in use
-  std::uint64_t bytes = 4096;  // of each; a schedule with larger messages makes them larger
+  std::uint64_t bytes = 4096;  // of each; larger messages of the rank make them larger
 };
 
 struct buffer_counts {
@@ -58,7 +59,7 @@ class message_buffers {
  private:
   struct slot {
     std::uint64_t address = 0;
-    kit::ibv_mr* mr = nullptr;  // window: of the whole slot; cached: while it is registered
+    kit::ibv_mr* mr = nullptr;  // window: of the whole slot; cached: of the longest message so far, while it is registered
     bool used = false;
     std::list<std::size_t>::iterator age{};  // cached
   };
@@ -66,8 +67,9 @@ class message_buffers {
   std::size_t free_slot(cpu& c);
   void add_slot(cpu& c);
   void register_for(cpu& c, buffer& b, std::uint64_t bytes);
-  void register_cached(cpu& c, slot& s, std::size_t index);
+  void register_cached(cpu& c, std::size_t index, std::uint64_t bytes);
   void evict_one(cpu& c);
+  void drop_cached(cpu& c, slot& s);
   kit::ibv_mw* free_window(cpu& c);
 
   kit::process_context& p_;

@@ -342,7 +342,8 @@ std::uint32_t message_port::new_transfer(std::uint32_t operation, std::uint32_t 
   return id;
 }
 
-// Bytes: the first and the last eight of a message tell which it is.
+// Bytes: the first and the last eight of a message tell which it is. A short message has its stamp from both ends, as far as it
+// reaches.
 
 std::uint64_t message_port::stamp_of(std::uint32_t from, std::uint32_t to, std::uint32_t tag, std::uint64_t number) {
   std::uint64_t z = (std::uint64_t{from} << 48 ^ std::uint64_t{to} << 32 ^ tag) + number * 0x9e3779b97f4a7c15U;
@@ -350,18 +351,24 @@ std::uint64_t message_port::stamp_of(std::uint32_t from, std::uint32_t to, std::
   return z ^ z >> 31;
 }
 
+std::array<message_port::stamped, 2> message_port::stamped_parts(std::uint64_t address, std::uint64_t bytes) {
+  constexpr std::uint64_t most = sizeof(std::uint64_t);
+  const std::uint64_t first = std::min(bytes, most);
+  const std::uint64_t last = std::min(bytes - first, most);
+  return {stamped{address, first}, stamped{address + bytes - last, last}};
+}
+
 void message_port::stamp(std::uint64_t address, std::uint64_t bytes, std::uint64_t value) {
-  if (bytes < sizeof value) return;
-  p_.memory.write(address, std::as_bytes(std::span(&value, 1)));
-  p_.memory.write(address + bytes - sizeof value, std::as_bytes(std::span(&value, 1)));
+  for (const stamped& part : stamped_parts(address, bytes)) {
+    p_.memory.write(part.address, std::as_bytes(std::span(&value, 1)).first(part.bytes));
+  }
 }
 
 void message_port::expect_stamp(std::uint64_t address, std::uint64_t bytes, std::uint64_t value, std::uint32_t from) {
-  if (bytes < sizeof value) return;
-  for (const std::uint64_t at : {address, address + bytes - sizeof value}) {
+  for (const stamped& part : stamped_parts(address, bytes)) {
     std::uint64_t found = 0;
-    p_.memory.read(at, std::as_writable_bytes(std::span(&found, 1)));
-    if (found != value)
+    p_.memory.read(part.address, std::as_writable_bytes(std::span(&found, 1)).first(part.bytes));
+    if (std::memcmp(&found, &value, part.bytes) != 0)
       throw std::runtime_error(fmt::format("rank {}: a message of {} bytes from rank {} has other bytes", rank_, bytes, from));
   }
 }

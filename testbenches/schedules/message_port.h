@@ -3,6 +3,7 @@
 // ranks; a rank has one SRQ and one CQ.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -142,6 +143,11 @@ class message_port {
   std::uint32_t new_transfer(std::uint32_t operation, std::uint32_t to, std::uint64_t bytes, std::uint64_t stamp);
   channel& channel_of(std::uint32_t other, std::uint32_t tag) { return channels_[std::uint64_t{other} << 32 | tag]; }
   [[nodiscard]] static std::uint64_t stamp_of(std::uint32_t from, std::uint32_t to, std::uint32_t tag, std::uint64_t number);
+  struct stamped {
+    std::uint64_t address;
+    std::uint64_t bytes;
+  };
+  [[nodiscard]] static std::array<stamped, 2> stamped_parts(std::uint64_t address, std::uint64_t bytes);
   void stamp(std::uint64_t address, std::uint64_t bytes, std::uint64_t value);
   void expect_stamp(std::uint64_t address, std::uint64_t bytes, std::uint64_t value, std::uint32_t from);
   [[nodiscard]] std::uint64_t slot_bytes() const { return sizeof(header) + options_.eager; }

@@ -81,18 +81,15 @@ class rank_program final : public message_port::listener {
   message_port* port_ = nullptr;
 };
 
-// Every buffer holds the largest message.
-run_options with_buffers(run_options o, const schedule& s) {
-  for (const rank_schedule& r : s.ranks) {
-    for (const operation& i : r.operations) o.port.buffers.bytes = std::max(o.port.buffers.bytes, i.bytes);
-  }
+// Every buffer of a rank holds its largest message.
+port_options with_buffers(port_options o, const rank_schedule& rank) {
+  for (const operation& i : rank.operations) o.buffers.bytes = std::max(o.buffers.bytes, i.bytes);
   return o;
 }
 
 class whole_run {
  public:
-  whole_run(const schedule& s, const run_options& o, run_result& r)
-      : what(s), options(with_buffers(o, s)), result(r), all(s.ranks.size()) {
+  whole_run(const schedule& s, const run_options& o, run_result& r) : what(s), options(o), result(r), all(s.ranks.size()) {
     result.ranks.resize(s.ranks.size());
     addresses.resize(s.ranks.size());
     for (std::uint32_t i = 0; i < s.ranks.size(); ++i) ranks.push_back(std::make_unique<rank_program>(*this, i));
@@ -149,7 +146,7 @@ void rank_program::begin_time() {
 
 void rank_program::run(cpu& c, node& n) {
   kit::process_context p(c, n);
-  message_port port(p, rank_, run_.options.port, *this);
+  message_port port(p, rank_, with_buffers(run_.options.port, run_.what.ranks[rank_]), *this);
   port_ = &port;
   open(p);
   rank_result& mine = run_.result.ranks[rank_];

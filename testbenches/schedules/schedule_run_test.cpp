@@ -3,6 +3,7 @@
 #include <iostream>
 #include <sstream>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "models/system/system.h"
@@ -99,6 +100,65 @@ TEST(schedule_run, a_flow_begins_at_its_start) {
   EXPECT_EQ(r.result.ranks[2].times[0].begun - began, 20_us);
   EXPECT_GT(r.result.ranks[1].times[1].ended - began, 50_us);
 }
+
+class beside_others : public testing::TestWithParam<registration> {};
+
+// The other message is as short as the first, then a hundred times as long. Contexts are in the caches.
+TEST_P(beside_others, a_message_takes_no_longer) {
+  system_config c;
+  c.nodes.resize(4);
+  kit::world machine(c);
+  const auto first = [&](std::uint64_t other) {
+    std::istringstream in(fmt::format("2\n0 1 3 100 40000 2.0\n2 3 3 100 {} 2.001\n", other));
+    const schedule s = read_flows(in, "x.flows", {.ranks = 4});
+    run_options o{.times = 2, .warm_up = true, .keep_times = true};
+    o.port.buffers.way = GetParam();
+    run_result r;
+    start_schedule(machine.sys(), s, o, r);
+    run_simulation();
+    EXPECT_TRUE(r.ok);
+    return to_us(r.ranks[1].times[0].ended - r.began);
+  };
+  const double alone = first(40'000);
+  EXPECT_NEAR(first(4'000'000), alone, 0.5);
+}
+
+INSTANTIATE_TEST_SUITE_P(all, beside_others, testing::Values(registration::each, registration::cached, registration::window));
+
+TEST(schedule_run, a_longer_message_registers_its_buffer_anew) {
+  const schedule s = goal(
+      "num_ranks 2\n"
+      "rank 0 {\na: send 10000b to 1\nb: send 9000b to 1\nb requires a\nc: send 20000b to 1\nc requires b\n}\n"
+      "rank 1 {\na: recv 10000b from 0\nb: recv 9000b from 0\nb requires a\nc: recv 20000b from 0\nc requires b\n}\n");
+  run_options o;
+  o.port.buffers = {.cached = 1, .buffers = 1};
+  const outcome r = run(s, o);
+  ASSERT_TRUE(r.result.ok);
+  for (const rank_result& k : r.result.ranks) {
+    EXPECT_EQ(k.buffers.registered, 2U);
+    EXPECT_EQ(k.buffers.reused, 1U);
+  }
+}
+
+class short_messages : public testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(short_messages, arrive_eagerly_and_by_rendezvous) {
+  system_config c;
+  c.nodes.resize(2);
+  kit::world machine(c);
+  const schedule s =
+      goal(fmt::format("num_ranks 2\nrank 0 {{\nsend {0}b to 1\n}}\nrank 1 {{\nrecv {0}b from 0\n}}\n", GetParam()));
+  for (const std::uint64_t eager : {0, 64}) {
+    run_options o;
+    o.port.eager = eager;
+    run_result r;
+    start_schedule(machine.sys(), s, o, r);
+    run_simulation();
+    EXPECT_TRUE(r.ok);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(all, short_messages, testing::Values(1, 7, 8, 9, 12, 15, 16, 17));
 
 TEST(schedule_run, names_the_operations_that_wait_for_ever) {
   run_options o;
