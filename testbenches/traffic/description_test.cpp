@@ -219,6 +219,34 @@ const json& table_of(const json& result, const std::string& title) {
   return result["tables"][0]["rows"];
 }
 
+// Messages of one packet, so the adapter writes whole messages.
+TEST_F(traffic_description, a_host_has_received_what_has_arrived) {
+  const auto received = [](const std::string& flow) {
+    file("    f: {from: clients, to: servers, pattern: incast, size: 1 KiB, window: 4, messages: 200, " + flow + "}\n");
+    const outcome o = run("t.yaml --set link.loss=0.1 --set traffic.warm_up=0ns --set traffic.measure=500ms");
+    EXPECT_EQ(o.status, 0) << o.text;
+    const json r = result();
+    const json& server = table_of(r, "groups and hosts").at(1);
+    EXPECT_EQ(server[0], "servers");
+    if (!server[2].is_number()) return std::string("unknown");
+    const double written = r["statistics"]["system.node3.hca.responder"]["payload_written"]["value"].get<double>();
+    EXPECT_NEAR(server[2].get<double>() * 0.5 / 8 * 1e9, written, 1);
+    return std::string(written < 200 * 1024 ? "some" : "all");
+  };
+  EXPECT_EQ(received("send: 1, transport: uc"), "some");
+  EXPECT_EQ(received("send: 1, transport: ud"), "some");
+  EXPECT_EQ(received("write: 1, transport: uc"), "unknown");
+  EXPECT_EQ(received("write: 1, timeout: 8"), "all");
+}
+
+TEST_F(traffic_description, operations_of_xrc_are_called_so) {
+  file("    f: {from: clients, to: servers, pattern: incast, write: 1, read: 1, transport: xrc, messages: 20}\n");
+  const outcome o = run("t.yaml --explain --spans");
+  EXPECT_EQ(o.status, 0) << o.text;
+  EXPECT_NE(o.text.find("XRC READ"), std::string::npos) << o.text;
+  EXPECT_EQ(o.text.find("UC "), std::string::npos) << o.text;
+}
+
 // A thread of an open loop that sleeps for events posts at the times of its arrivals, and learns of completions later.
 TEST_F(traffic_description, a_thread_with_arrivals_may_sleep_for_events) {
   file("    f: {from: clients, to: servers, pattern: incast, write: 1, size: 64 B, rate: 3e5, arrivals: periodic}\n");

@@ -85,6 +85,8 @@ receiver_settings& engine::make_receiver(std::size_t flow, std::size_t host, pro
       std::count_if(f.pairs.begin(), f.pairs.end(), [&](const host_pair& x) { return x.to == host; }));
   receiver_settings& r = flows_[flow].receivers[host];
   r.record = &records_[flow];
+  r.host = host;
+  r.header = f.options.service == transport::ud ? HCA_GRH_BYTES : 0;
   r.depth = std::min(2 * f.depth() * (shared ? qps : 1), largest_receive_queue);
   const std::uint64_t bytes = std::max<std::uint64_t>(f.longest + HCA_GRH_BYTES, virtual_memory::page);
   r.buffer = memory.region(p, f.options.memory, bytes, page_policy::scattered);

@@ -259,6 +259,26 @@ TEST(traffic_engine, a_group_gives_each_member_every_message) {
   EXPECT_EQ(r.records[0].receives(), 900U);
 }
 
+class lossy_services : public ::testing::TestWithParam<transport> {};
+
+// A message of one packet arrives whole, or not at all.
+TEST_P(lossy_services, count_what_has_arrived) {
+  traffic_options o = of_two_hosts(operation::send, 1000);
+  o.flows[0].options.service = GetParam();
+  o.flows[0].options.rate = 2e6;
+  system_config config;
+  config.link.loss = 0.3;
+  const outcome r = run(o, config);
+  EXPECT_EQ(r.records[0].all_messages(), 1000U);
+  EXPECT_EQ(r.records[0].bytes(), 1000U * 256);
+  EXPECT_EQ(r.records[0].arrived(1), r.records[0].receives() * 256);
+  EXPECT_NEAR(static_cast<double>(r.records[0].receives()), 700, 100);
+  EXPECT_EQ(r.records[0].arrived(0), 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(all, lossy_services, ::testing::Values(transport::uc, transport::ud),
+                         [](const auto& p) { return std::string(p.param == transport::uc ? "uc" : "ud"); });
+
 TEST(traffic_engine, a_bind_is_a_message_of_its_own) {
   traffic_options o = of_two_hosts(operation::bind, 300);
   o.flows[0].options.size = flow_options{}.size;

@@ -57,6 +57,13 @@ void flow_record::offered(ps due, std::uint32_t bytes) {
   offered_bytes_ += bytes;
 }
 
+void flow_record::received(ps t, std::size_t host, std::uint64_t bytes) {
+  if (!within(t)) return;
+  ++received_;
+  if (host >= arrived_.size()) arrived_.resize(host + 1);
+  arrived_[host] += bytes;
+}
+
 double jain_index(const std::vector<double>& rates) {
   double sum = 0;
   double squares = 0;

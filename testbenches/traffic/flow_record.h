@@ -61,7 +61,8 @@ class flow_record {
   void completed(const done_message& m, ps done);
   // Counts a message that arrives at an open loop.
   void offered(ps due, std::uint32_t bytes);
-  void received(ps t) { received_ += within(t) ? 1 : 0; }
+  // Counts a completed receive at a target host.
+  void received(ps t, std::size_t host, std::uint64_t bytes);
   void fail(std::string why) {
     if (failure_.empty()) failure_ = std::move(why);
   }
@@ -77,6 +78,8 @@ class flow_record {
   [[nodiscard]] std::uint64_t offered_messages() const { return offered_messages_; }
   [[nodiscard]] std::uint64_t offered_bytes() const { return offered_bytes_; }
   [[nodiscard]] std::uint64_t receives() const { return received_; }
+  // Returns the payload of a host's completed receives, in bytes.
+  [[nodiscard]] std::uint64_t arrived(std::size_t host) const { return host < arrived_.size() ? arrived_[host] : 0; }
   [[nodiscard]] std::uint64_t all_messages() const { return all_; }  // warm-up and what came late, too
   [[nodiscard]] ps first_post() const { return first_post_; }
   [[nodiscard]] ps last_done() const { return last_done_; }
@@ -103,6 +106,7 @@ class flow_record {
   std::uint64_t offered_messages_ = 0;
   std::uint64_t offered_bytes_ = 0;
   std::uint64_t received_ = 0;
+  std::vector<std::uint64_t> arrived_;  // by host
   ps begin_{0};
   ps end_ = never;
   ps first_post_ = never;

@@ -50,6 +50,12 @@ struct planned_flow {
   [[nodiscard]] operation keyed() const;
   // Returns whether a message of the mix completes a receive.
   [[nodiscard]] bool receives() const { return has_any(takes_receive); }
+  // Returns whether messages may be lost: they complete when they are sent.
+  [[nodiscard]] bool unreliable() const { return options.service == transport::uc || options.service == transport::ud; }
+  // Returns whether software of the target sees every message.
+  [[nodiscard]] bool all_receive() const {
+    return !has_any([](operation o) { return !takes_receive(o); });
+  }
   // Returns whether a message of the mix goes to a region of the target.
   [[nodiscard]] bool uses_regions() const { return has_any(goes_to_region); }
   [[nodiscard]] std::vector<std::size_t> sources() const;

@@ -39,7 +39,7 @@ bool take_receive(cpu& c, const receiver_settings& s, const ibv_wc& wc) {
     return false;
   }
   if (!(wc.opcode & IBV_WC_RECV)) return true;  // a key has reached the peer
-  s.record->received(c.time());
+  s.record->received(c.time(), s.host, wc.byte_len - s.header);
   if (!post_one(c, s, wc.wr_id)) return false;
   if (s.granters.empty() || s.granters[wc.wr_id]->renew(c)) return true;
   s.record->fail("a key could not be granted");

@@ -14,6 +14,8 @@ namespace hcasim::traffic {
 
 struct receiver_settings {
   flow_record* record = nullptr;
+  std::size_t host = 0;
+  std::uint32_t header = 0;           // bytes of a receive before the payload: a GRH
   thread_queues queues;               // of all receives
   std::vector<kit::ibv_srq*> shared;  // empty = each QP has receives of its own
   kit::ibv_xrcd* domain = nullptr;    // XRC

@@ -26,11 +26,13 @@ struct host_traffic {
   double sent = 0;
   double received = 0;
   double messages = 0;  // posted
+  bool unseen = false;  // what was received is not known: UC WRITEs may be lost, and complete no receive
 
   host_traffic& operator+=(const host_traffic& o) {
     sent += o.sent;
     received += o.received;
     messages += o.messages;
+    unseen = unseen || o.unseen;
     return *this;
   }
 };
@@ -43,9 +45,11 @@ std::vector<host_traffic> by_host(const measured_traffic& m) {
       const flow_record::pair_count& n = m.records[f].pairs()[p];
       const auto pushed = static_cast<double>(n.pushed);
       const auto pulled = static_cast<double>(n.pulled);
-      out[flow.pairs[p].from] += {pushed, pulled, static_cast<double>(n.messages)};
-      out[flow.pairs[p].to] += {pulled, pushed, 0};
+      out[flow.pairs[p].from] += {pushed, pulled, static_cast<double>(n.messages), false};
+      out[flow.pairs[p].to] += {pulled, flow.unreliable() ? 0 : pushed, 0, flow.unreliable() && !flow.all_receive()};
     }
+    if (!flow.unreliable()) continue;
+    for (std::size_t h = 0; h < out.size(); ++h) out[h].received += static_cast<double>(m.records[f].arrived(h));
   }
   return out;
 }
@@ -144,7 +148,8 @@ void report_hosts(const measured_traffic& m, result& to) {
       sum += hosts[h];
       each.push_back(hosts[h].sent + hosts[h].received);
     }
-    std::vector<cell> cells{name, gigabits(sum.sent, s), gigabits(sum.received, s), millions(sum.messages, s)};
+    std::vector<cell> cells{name, gigabits(sum.sent, s), sum.unseen ? cell(std::string("-")) : cell(gigabits(sum.received, s)),
+                            millions(sum.messages, s)};
     cells.push_back(members.size() > 1 ? cell(jain_index(each)) : cell(std::string("-")));
     for (cell& c : times_of(latency_of(m, members))) cells.push_back(std::move(c));
     t.row(std::move(cells));
@@ -210,14 +215,14 @@ whole sum_of(const measured_traffic& m) {
   return w;
 }
 
-// Returns the share of the datagrams that found a receive; none = there is no flow of datagrams.
+// Returns the share of the messages of UC and UD that found a receive; none = there are none, or no receive tells.
 std::optional<double> delivered(const measured_traffic& m) {
   double sent = 0;
   double received = 0;
   for (std::size_t i = 0; i < m.records.size(); ++i) {
-    const flow_options& o = m.planned.flows[i].options;
-    if (o.service != transport::ud) continue;
-    sent += static_cast<double>(m.records[i].messages() * std::max(o.members, 1U));
+    const planned_flow& f = m.planned.flows[i];
+    if (!f.unreliable() || !f.all_receive()) continue;
+    sent += static_cast<double>(m.records[i].messages() * std::max(f.options.members, 1U));
     received += static_cast<double>(m.records[i].receives());
   }
   if (sent == 0) return std::nullopt;
@@ -245,7 +250,7 @@ void report(const measured_traffic& m, result& to) {
             "share of the measured time in which all flows of a phase were active");
   if (const auto share = delivered(m))
     to.figure("delivered", *share, "1",
-              "share of the datagrams that found a receive at each of their QPs; the others are lost");
+              "share of the messages of UC and UD that found a receive at each of their QPs; the others are lost");
   report_flows(m, to);
   report_latencies(m, to);
   report_hosts(m, to);

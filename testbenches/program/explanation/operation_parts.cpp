@@ -56,9 +56,7 @@ void operation_follower::finish(operations::iterator at, ps end) {
   operation o = std::move(at->second);
   live_.erase(at);
   if (o.fails) return;
-  constexpr std::array<const char*, 4> transports{"RC", "UC", "RD", "UD"};
-  const std::string name =
-      fmt::format("{} {}", transports[o.transport % transports.size()], span_words<work_request>::name(o.opcode));
+  const std::string name = fmt::format("{} {}", transport_names[o.transport], span_words<work_request>::name(o.opcode));
   totals& sum = kinds_[name];
   ++sum.count;
   sum.bytes += o.bytes;

@@ -145,6 +145,8 @@ struct span_words<window_request> {
 };
 
 // Returns "RC WRITE_ONLY" of a BTH opcode.
+// The names of transports, by the upper three bits of a packet's opcode.
+inline constexpr std::array<std::string_view, 8> transport_names{"RC", "UC", "RD", "UD", "CNP", "XRC", "?", "?"};
 std::string packet_name(unsigned opcode);
 
 inline std::string span_words<packet>::name(unsigned kind) {

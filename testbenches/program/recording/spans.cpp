@@ -149,10 +149,9 @@ std::string packet_name(unsigned opcode) {
       "WRITE_FIRST",  "WRITE_MIDDLE",    "WRITE_LAST",       "WRITE_LAST_IMM", "WRITE_ONLY",     "WRITE_ONLY_IMM",
       "READ_REQUEST", "READ_RESP_FIRST", "READ_RESP_MIDDLE", "READ_RESP_LAST", "READ_RESP_ONLY", "ACKNOWLEDGE",
       "ATOMIC_ACK",   "COMPARE_SWAP",    "FETCH_ADD",        "reserved",       "SEND_LAST_INV",  "SEND_ONLY_INV"};
-  constexpr std::array<std::string_view, 4> transports{"RC", "UC", "RD", "UD"};
   const unsigned base = opcode & 0x1f;
-  const std::string transport(opcode >> 5 < transports.size() ? transports[opcode >> 5] : "?");
-  return transport + " " + (base < names.size() ? std::string(names[base]) : std::to_string(base));
+  return std::string(transport_names[opcode >> 5 & 7]) + " " +
+         (base < names.size() ? std::string(names[base]) : std::to_string(base));
 }
 
 }  // namespace hcasim
