@@ -7,12 +7,11 @@
 
 #include "firmware/abi/pci_config.h"
 #include "models/system/faulty_units.h"
+#include "models/system/mtu.h"
 #include "tlm/base/delegate.h"
 
 namespace hcasim {
-namespace {
 
-// A packet goes when the other side has room for all of it [IBA: MTU of a port].
 std::uint64_t mtu_within(std::uint64_t mtu, std::uint64_t buffer) {
   constexpr std::uint64_t credit = 64;  // holds the headers
   while (buffer != 0 && mtu >= 256 && align_down(buffer, credit) < mtu + credit) mtu /= 2;
@@ -21,6 +20,8 @@ std::uint64_t mtu_within(std::uint64_t mtu, std::uint64_t buffer) {
                                 " B hold no packet of the least MTU, 256 B; give it 320 B at least, or 0 for no limit");
   return mtu;
 }
+
+namespace {
 
 // Returns the ends of cables: the nodes' ports, and the outside.
 unsigned ends_of(const system_config& c) {

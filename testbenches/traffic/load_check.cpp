@@ -146,6 +146,20 @@ void check_ports(const plan& p, const machine_limits& limits) {
   }
 }
 
+void check_mtu(const plan& p, const machine_limits& limits) {
+  for (const planned_flow& f : p.flows) {
+    for (const host_pair& x : f.pairs) {
+      for (const std::size_t host : {x.from, x.to}) {
+        if (host >= limits.hosts.size() || f.mtu_bytes() <= static_cast<double>(limits.hosts[host].mtu)) continue;
+        throw knob_error(fmt::format("flows.{}.mtu", f.name),
+                         fmt::format("packets of host {0} have {1} B at most; write mtu: {1}, or raise node{0}.hca.port.mtu or "
+                                     "link.buffer",
+                                     host, limits.hosts[host].mtu));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 double wire_bytes(operation o, double payload, double mtu) {
@@ -162,6 +176,7 @@ double wire_bytes(operation o, double payload, double mtu) {
 
 void check_loads(const plan& p, const machine_limits& limits) {
   check_ports(p, limits);
+  check_mtu(p, limits);
   check_links(p, limits);
   check_receivers(p, limits);
 }

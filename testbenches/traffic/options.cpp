@@ -44,7 +44,7 @@ void flow_options::load_knobs(knob_visitor& k) {
           "messages under way on all QPs of a posting thread, instead of window on each; 0: window");
   k.ratio("rate", rate, 0, 1e12, "messages per second of the whole flow, an open loop; 0: a message follows a completion");
   k.choice("arrivals", arrival, {"poisson", "periodic"}, "with a rate: gaps exponential, or all equal");
-  k.text("gap", gap, "time between the messages of a source, a distribution, an open loop; instead of a rate");
+  k.text("gap", gap, "time between the messages of a QP, a distribution, an open loop; instead of a rate");
   k.count("burst", burst, 1, 1 << 20, "open loop: messages that arrive together; the rate stays");
   k.time("on", on, 1_ns, never, "open loop: time of arrivals, which then pause; never: without a pause");
   k.time("off", off, 0_ps, 10'000_ms, "open loop: the pause");

@@ -505,6 +505,39 @@ TEST(plan, ports_that_an_adapter_lacks_are_refused) {
   EXPECT_DOUBLE_EQ(p.flows[0].share_of_port(2), 1.0 / 3);
 }
 
+std::string refusal(const traffic_options& o, const machine_limits& limits) {
+  try {
+    (void)planned(o, limits);
+  } catch (const knob_error& e) {
+    return std::string(e.path()) + ": " + e.what();
+  }
+  return "";
+}
+
+TEST(plan, packets_that_a_host_cannot_carry_are_refused) {
+  traffic_options o = sample();
+  machine_limits limits{1e15, 1_ps, 220, 0_ps, {}};
+  limits.hosts.resize(4);
+  limits.hosts[3].mtu = 1024;
+  EXPECT_EQ(refusal(o, limits), "");
+  first(o).mtu = path_mtu::mtu_4096;
+  EXPECT_EQ(
+      refusal(o, limits),
+      "flows.reads.mtu: packets of host 3 have 1024 B at most; write mtu: 1024, or raise node3.hca.port.mtu or link.buffer");
+}
+
+TEST(plan, a_guest_has_no_gpu) {
+  traffic_options o = sample();
+  machine_limits limits{1e15, 1_ps, 220, 0_ps, {}};
+  limits.hosts.resize(4);
+  limits.hosts[3].beside = "node0";
+  first(o).memory = memory_kind::gpu;
+  EXPECT_EQ(
+      refusal(o, limits),
+      "flows.reads.memory: host 3 is beside node0, and GPUs there belong to node0; write memory of another kind, or a flow of "
+      "node0");
+}
+
 // The link of each port bears half of the load.
 TEST(plan, ports_share_a_load) {
   traffic_options o = sample();

@@ -158,9 +158,15 @@ class flow_planner {
     for (const std::size_t host : out_.sources()) check_memory_of(host, "source_memory", o_.source_memory);
   }
 
+  static std::string gpu_mend(std::size_t host, const machine_limits::host& has) {
+    if (has.beside.empty()) return fmt::format("host {0} has no GPU; write node{0}.peer0.kind: gpu", host);
+    return fmt::format("host {0} is beside {1}, and GPUs there belong to {1}; write memory of another kind, or a flow of {1}",
+                       host, has.beside);
+  }
+
   void check_memory_of(std::size_t host, std::string_view knob, memory_kind kind) const {
     const machine_limits::host has = host < limits_.hosts.size() ? limits_.hosts[host] : machine_limits::host{};
-    require(kind != memory_kind::gpu || has.gpu, knob, fmt::format("host {0} has no GPU; write node{0}.peer0.kind: gpu", host));
+    require(kind != memory_kind::gpu || has.gpu, knob, gpu_mend(host, has));
     require(kind != memory_kind::device || has.adapter_bytes != 0, knob,
             fmt::format("the adapter of host {0} has no memory; write node{0}.hca.device_memory.size: N", host));
   }

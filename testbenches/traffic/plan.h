@@ -114,6 +114,8 @@ struct machine_limits {
     std::uint64_t adapter_bytes = 0;  // its own memory
     bool on_demand = true;            // the adapter can page
     std::uint32_t ports = 1;
+    std::uint64_t mtu = 4096;  // bytes
+    std::string beside;        // the node whose host this adapter is in; empty = a host of its own
   };
 
   double link_rate = 100e9;      // b/s of each direction

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "models/system/mtu.h"
 #include "testbenches/program/description/errors.h"
 #include "testbenches/program/description/quantity.h"
 #include "testbenches/program/execution/testbench.h"
@@ -68,7 +69,7 @@ class traffic_testbench final : public testbench, public named_members {
     if (!o_.replay.empty()) {
       trace_ = replay::load(o_.replay);
       for (const replay::trace_region& r : trace_.regions) {
-        if (r.memory == traffic::memory_kind::gpu && r.bytes != 0 && !memories_of(machine.nodes.at(r.node)).gpu) {
+        if (r.memory == traffic::memory_kind::gpu && r.bytes != 0 && !gpu_of(machine.nodes.at(r.node))) {
           throw knob_error("replay",
                            fmt::format("the record has memory of a GPU on node {0}; write node{0}.peer0.kind: gpu", r.node));
         }
@@ -86,7 +87,7 @@ class traffic_testbench final : public testbench, public named_members {
     limits.post_cost = driver.post_wqe + driver.post_segment + driver.poll_cqe;
     limits.receive_cost = limits.post_cost + driver.post_call;
     limits.max_inline = machine.nodes.front().hca.command_unit.max_inline;
-    for (const node_config& n : machine.nodes) limits.hosts.push_back(memories_of(n));
+    for (const node_config& n : machine.nodes) limits.hosts.push_back(limits_of(machine, n));
     plan_ = traffic::make_plan(o_, limits, seed, folder_of);
   }
 
@@ -149,7 +150,7 @@ class traffic_testbench final : public testbench, public named_members {
 
   void run_replay(run_context& context) {
     std::vector<std::optional<std::size_t>> gpus;
-    for (const node_config& n : context.config().nodes) gpus.push_back(memories_of(n).gpu);
+    for (const node_config& n : context.config().nodes) gpus.push_back(gpu_of(n));
     auto& r = context.make<replay::replayer>(context.build(), std::move(trace_), replay::replay_options{o_.times, o_.own},
                                              std::move(gpus), context.parts());
     r.start();
@@ -157,13 +158,22 @@ class traffic_testbench final : public testbench, public named_members {
     replay::report(r, context);
   }
 
-  static traffic::machine_limits::host memories_of(const node_config& n) {
-    traffic::machine_limits::host out;
-    for (std::size_t i = n.peer.size(); i-- != 0;) {
-      if (n.peer[i].kind == peer_kind::gpu) out = {i, n.peer[i].memory, 0};
+  // Returns the number of the node's first GPU among its peer devices.
+  static std::optional<std::size_t> gpu_of(const node_config& n) {
+    for (std::size_t i = 0; i < n.peer.size(); ++i) {
+      if (n.peer[i].kind == peer_kind::gpu) return i;
     }
+    return std::nullopt;
+  }
+
+  static traffic::machine_limits::host limits_of(const system_config& machine, const node_config& n) {
+    traffic::machine_limits::host out;
+    out.gpu = gpu_of(n);
+    if (out.gpu) out.gpu_bytes = n.peer[*out.gpu].memory;
     out.adapter_bytes = n.hca.device_memory.size;
     out.ports = n.hca.port.count;
+    out.mtu = mtu_within(n.hca.port.mtu, machine.link.buffer);
+    out.beside = n.beside;
     out.on_demand = n.hca.command_unit.on_demand || n.driver.on_demand == driver::on_demand_mode::iommu;
     return out;
   }
