@@ -137,12 +137,30 @@ std::vector<std::string> keys(const ordered_json& object) {
                      fmt::format("the run has no {} '{}'; {}", what, name, suggestion(name, valid, kind)));
 }
 
+std::string_view node_of_unit(std::string_view unit) {
+  return unit.substr(0, unit.find('.'));
+}
+
+// Returns whether the unit is of a node that a machine with these units does not have: points may have fewer nodes than others.
+bool of_absent_node(std::string_view unit, const std::vector<std::string>& units) {
+  constexpr std::string_view prefix = "node";
+  const std::string_view node = node_of_unit(unit);
+  if (!node.starts_with(prefix) || node.size() == prefix.size() ||
+      node.find_first_not_of("0123456789", prefix.size()) != std::string_view::npos) {
+    return false;
+  }
+  return std::none_of(units.begin(), units.end(), [&](const std::string& u) { return node_of_unit(u) == node; });
+}
+
 ordered_json statistic_value(const metric& m, const ordered_json& statistics) {
   const std::size_t dot = m.what.rfind('.');
   const std::string unit = m.what.substr(0, dot == std::string::npos ? 0 : dot);
   const std::string name = m.what.substr(dot == std::string::npos ? 0 : dot + 1);
   const auto u = statistics.find(unit);
-  if (u == statistics.end()) missing(m, "unit", unit, keys(statistics), "units");
+  if (u == statistics.end()) {
+    if (of_absent_node(unit, keys(statistics))) return {};
+    missing(m, "unit", unit, keys(statistics), "units");
+  }
   const auto s = u->find(name);
   if (s == u->end()) missing(m, "statistic", name, keys(*u), "statistics of " + unit);
   if (!s->is_object()) {
@@ -198,8 +216,9 @@ ordered_json cost_value(const metric& m, const ordered_json& cost) {
     there = true;
     bits += own.get<std::uint64_t>();
   }
-  if (!there) missing(m, "unit with on-chip memory", m.what, keys(cost), "units");
-  return bits;
+  if (there) return bits;
+  if (of_absent_node(m.what, keys(cost))) return {};
+  missing(m, "unit with on-chip memory", m.what, keys(cost), "units");
 }
 
 // A step without time is not listed, so a step that only another operation has reads 0.
@@ -229,7 +248,8 @@ ordered_json series_value(const metric& m, const ordered_json& series) {
   return (*s)[of];
 }
 
-ordered_json resource_value(const metric& m, const ordered_json& resources) {
+ordered_json resource_value(const metric& m, const ordered_json& resources, const ordered_json& units) {
+  if (of_absent_node(m.what, keys(units))) return {};
   for (const auto& r : resources) {
     if (fmt::format("{}.{}", r["unit"].get<std::string>(), r["resource"].get<std::string>()) == m.what) return r["utilisation"];
   }
@@ -267,7 +287,7 @@ ordered_json metric_value(const metric& m, const point_data& data, const known_v
     case metric_source::table_cell:
       return cell_value(m, data.tables);
     case metric_source::resource:
-      return resource_value(m, data.resources);
+      return resource_value(m, data.resources, data.statistics);
     case metric_source::cost:
       return cost_value(m, data.cost);
     case metric_source::explain:
@@ -291,11 +311,19 @@ void check_statistics(const std::vector<metric>& metrics, const ordered_json& st
   }
 }
 
-void check_resources(const std::vector<metric>& metrics, const std::vector<std::string>& resources) {
+void check_resources(const std::vector<metric>& metrics, const std::vector<std::string>& resources,
+                     const ordered_json& statistics) {
   for (const metric& m : metrics) {
     const bool there = std::find(resources.begin(), resources.end(), m.what) != resources.end();
-    if (m.source == metric_source::resource && !there) missing(m, "resource", m.what, resources, "resources");
+    if (m.source == metric_source::resource && !there && !of_absent_node(m.what, keys(statistics)))
+      missing(m, "resource", m.what, resources, "resources");
   }
+}
+
+std::string node_of(const metric& m) {
+  const bool of_unit =
+      m.source == metric_source::statistic || m.source == metric_source::resource || m.source == metric_source::cost;
+  return of_unit && of_absent_node(m.what, {}) ? std::string(node_of_unit(m.what)) : std::string();
 }
 
 ordered_json metric_values(const std::vector<metric>& metrics, const point_data& data) {

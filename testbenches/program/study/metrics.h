@@ -53,16 +53,21 @@ class metric_error : public description_error {
   using description_error::description_error;
 };
 
-// Returns the value; null = the number does not exist in this run (a mean of no samples, division by zero). Throws
-// metric_error when there is no such figure, statistic or cell, with the nearest name. `before`: earlier metrics.
+// Returns the value; null = the number does not exist in this run (a mean of no samples, division by zero, another point's
+// node). Throws metric_error when there is no such figure, statistic or cell, with the nearest name. `before`: earlier metrics.
 nlohmann::ordered_json metric_value(const metric& m, const point_data& data,
                                     const std::map<std::string, std::optional<double>>& before);
 // Returns all values, in order.
 nlohmann::ordered_json metric_values(const std::vector<metric>& metrics, const point_data& data);
 
-// Throws metric_error for a statistic or a resource that is not among these, with the nearest name.
+// Returns the node whose unit the metric reads; empty = it reads no unit of a node.
+std::string node_of(const metric& m);
+
+// Throws metric_error for a statistic or a resource that is not among these, with the nearest name. One of a node that the
+// machine does not have may be one of another point.
 void check_statistics(const std::vector<metric>& metrics, const nlohmann::ordered_json& statistics);
-void check_resources(const std::vector<metric>& metrics, const std::vector<std::string>& resources);
+void check_resources(const std::vector<metric>& metrics, const std::vector<std::string>& resources,
+                     const nlohmann::ordered_json& statistics);
 
 // Returns the names in a formula, functions left out.
 std::vector<std::string> names_in(std::string_view formula);

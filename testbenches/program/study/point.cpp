@@ -80,7 +80,7 @@ void fill(point_record& r, const study& s, const prepared_run& run, run_context&
   r.presets = compact(ordered_json(run.presets()));
   if (context.result().passed()) {
     try {
-      check_resources(s.metrics(), resources);
+      check_resources(s.metrics(), resources, data.statistics);
       r.metrics = compact(metric_values(s.metrics(), data));
     } catch (const metric_error& e) {
       r.metric_error = e.what();

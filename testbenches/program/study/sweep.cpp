@@ -390,6 +390,20 @@ std::string filling_points_text(result_file& results) {
   return text;
 }
 
+// A node of a metric may be missing in some points, but not in all that passed.
+void check_nodes(const study& s, result_file& results) {
+  for (const metric& m : s.metrics()) {
+    const std::string node = node_of(m);
+    if (node.empty()) continue;
+    bool there = false;
+    results.query("SELECT count(*), total(EXISTS (SELECT 1 FROM json_each(points.statistics) WHERE key LIKE '" + node +
+                      ".%')) FROM points WHERE status = 'passed'",
+                  [&](const auto& row) { there = row[0] == "0" || std::stod(row[1]) > 0; });
+    if (!there)
+      throw metric_error(m.where, "metrics." + m.name, fmt::format("no point has a {}; the first node is node0", node));
+  }
+}
+
 void print_json(const study& s, const sweep& all, const ordered_json& goals, const point_counts& n, double seconds,
                 const fs::path& file) {
   ordered_json summary{{"study", s.name()},
@@ -467,6 +481,7 @@ int run_sweep(const sweep_options& o, platform_factory machine) {
     print_resume(o);
     return interrupt_watch::exit_status();
   }
+  check_nodes(s, results);
   return n.passed == n.rows ? run_passed : run_failed;
 }
 

@@ -109,6 +109,32 @@ TEST_F(asking_program, cost_breakdown_and_series_are_metrics) {
   EXPECT_NE(hcasim("sweep s.yaml -o refused").text.find("did you mean"), std::string::npos);
 }
 
+TEST_F(asking_program, a_node_that_a_point_does_not_have_leaves_its_metrics_empty) {
+  const auto sweep = [](const std::string& nodes, const std::string& metric) {
+    std::ofstream("s.yaml")
+        << "base: {testbench: schedule, parameters: {size: 64 KiB}}\naxes:\n  hosts: {knob: nodes, values: " + nodes +
+               "}\nmetrics:\n  time: {figure: operation_time}\n  x: " + metric + "\n";
+    std::filesystem::remove_all("study");
+    return hcasim("sweep s.yaml -o study");
+  };
+  for (const char* const metric : {"{statistic: node2.hca.port.ingress_bytes}", "{cost: node2.hca.mrc_cache}",
+                                   "{resource: node2.pcie.device0_up_utilisation}"}) {
+    for (const char* const nodes : {"[2, 3]", "[3, 2]"}) {
+      const outcome o = sweep(nodes, metric);
+      EXPECT_EQ(o.status, 0) << o.text;
+      result_file f = result_file::open("study/results.sqlite", false);
+      std::vector<std::string> values;
+      f.query("SELECT x FROM results ORDER BY hosts", [&](const auto& row) { values.push_back(row[0]); });
+      ASSERT_EQ(values.size(), 2U);
+      EXPECT_EQ(values[0], "");
+      EXPECT_NE(values[1], "");
+    }
+  }
+  const outcome o = sweep("[2, 3]", "{statistic: node3.hca.port.ingress_bytes}");
+  EXPECT_EQ(o.status, 2) << o.text;
+  EXPECT_NE(o.text.find("s.yaml:6:3: metrics.x: no point has a node3; the first node is node0"), std::string::npos) << o.text;
+}
+
 TEST_F(asking_program, a_cold_cache_is_marked_and_warm_up_auto_fills_it) {
   const std::string run =
       "message_rate --messages 2000 --order random --regions 2000 --set node1.hca.mrc_cache.ways={} --warm_up {}";
