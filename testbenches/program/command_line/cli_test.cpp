@@ -337,6 +337,16 @@ TEST_F(cli, diff_names_what_changed) {
   refused("diff a broken.json", "'broken.json' is not a result of hcasim, or it is damaged");
 }
 
+TEST_F(cli, diff_of_runs_with_other_nodes_can_be_read) {
+  ASSERT_EQ(hcasim("run count_ticks -o a").status, 0);
+  ASSERT_EQ(hcasim("run count_ticks -o b --set nodes=4").status, 0);
+  const outcome o = hcasim("diff a b");
+  EXPECT_EQ(o.status, 1);
+  EXPECT_NE(o.text.find(" values"), std::string::npos) << "a node that one run has is told by its size\n" << o.text;
+  std::istringstream lines(o.text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 160U) << line;
+}
+
 TEST_F(cli, a_quiet_run_prints_failures_alone) {
   EXPECT_EQ(hcasim("run count_ticks -o a -q").text, "");
   EXPECT_TRUE(fs::exists("a/result.json"));

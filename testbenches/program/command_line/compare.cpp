@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <iostream>
+#include <numeric>
 #include <vector>
 
 #include <fmt/format.h>
@@ -57,10 +58,20 @@ double relative(const difference& d) {
   return std::fabs(b - a) / std::max(std::fabs(a), std::fabs(b));
 }
 
+std::size_t leaves(const ordered_json& v) {
+  if (!v.is_object()) return 1;
+  return std::accumulate(v.begin(), v.end(), std::size_t{0},
+                         [](std::size_t n, const ordered_json& x) { return n + leaves(x); });
+}
+
+// A branch that only one run has is told by its size, and a long text by its begin.
 std::string text(const ordered_json& v) {
+  constexpr std::size_t widest = 60;
   if (v.is_null()) return "-";
   if (v.is_number()) return number_text(v);
-  return v.is_string() ? v.get<std::string>() : v.dump();
+  if (v.is_object()) return fmt::format("{} values", leaves(v));
+  const std::string all = v.is_string() ? v.get<std::string>() : v.dump();
+  return all.size() <= widest ? all : all.substr(0, widest - 3) + "...";
 }
 
 std::string change(const difference& d) {
