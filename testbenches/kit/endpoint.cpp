@@ -80,7 +80,7 @@ int connect(cpu& c, ibv_qp* qp, const address& peer, const qp_options& o) {
   a.path_mtu = o.mtu;
   a.dest_qp_num = peer.qpn;
   a.rq_psn = peer.psn;
-  a.max_dest_rd_atomic = o.read_depth;
+  a.max_dest_rd_atomic = o.peer_read_depth == 0 ? o.read_depth : o.peer_read_depth;
   a.min_rnr_timer = o.rnr_timer;
   a.ah_attr = {peer.lid, 0, o.port};
   if (o.global) {

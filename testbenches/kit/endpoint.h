@@ -35,7 +35,8 @@ struct qp_options {
   std::uint8_t retry = 7;
   std::uint8_t rnr_retry = 7;
   std::uint8_t rnr_timer = 1;
-  std::uint8_t read_depth = 16;
+  std::uint8_t read_depth = 16;      // READs and atomics under way
+  std::uint8_t peer_read_depth = 0;  // likewise, of the peer: 0 = the same
   std::uint32_t psn = 0x10;
   ibv_qp_type type = IBV_QPT_RC;
   std::uint32_t qkey = 0x11111111;  // UD

@@ -127,6 +127,8 @@ ibv_srq* create(cpu& c, ibv_pd* domain, ibv_srq_init_attr* init, xrc_opening* xr
     ++xrcd->users;
     ++of(cq).users;
   }
+  if (observer_of_verbs) [[unlikely]]
+    observer_of_verbs->made(*srq);
   return srq.release();
 }
 

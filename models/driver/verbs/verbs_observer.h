@@ -18,6 +18,7 @@ class verbs_observer {
   verbs_observer& operator=(const verbs_observer&) = delete;
 
   virtual void made(verbs::ibv_qp& qp) = 0;
+  virtual void made(verbs::ibv_srq& srq) = 0;
   virtual void modified(verbs::ibv_qp& qp, const verbs::ibv_qp_attr& to, int mask) = 0;
   virtual void ending(verbs::ibv_qp& qp) = 0;
   virtual void joined(verbs::ibv_qp& qp, const verbs::ibv_gid& group, std::uint16_t lid) = 0;

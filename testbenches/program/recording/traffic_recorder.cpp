@@ -121,6 +121,10 @@ void traffic_recorder::made(ibv_qp& handle) {
                        qp.cap.max_inline_data, queue(qp.send_cq), queue(qp.recv_cq), shared);
 }
 
+void traffic_recorder::made(ibv_srq& srq) {
+  if (static_cast<shared_queue&>(srq).xrcd) (void)shared_of(&srq);
+}
+
 void traffic_recorder::modified(ibv_qp& qp, const ibv_qp_attr& to, int mask) {
   const auto at = living_.find(&qp);
   if (at == living_.end()) return;
@@ -262,14 +266,14 @@ void traffic_recorder::request(const ibv_qp& qp, const ibv_send_wr& wr, bool mor
   if (!known) ++beyond_;
 }
 
-// Adds the SRQ that takes the receive of an XRC request.
+// Adds the SRQ of an XRC request: its PD judges the keys, also of requests that take no receive.
 void traffic_recorder::xrc_target(const ibv_qp& qp, const ibv_send_wr& wr) {
+  if (wr.opcode == IBV_WR_BIND_MW || wr.opcode == IBV_WR_REG_MR || wr.opcode == IBV_WR_LOCAL_INV) return;
   const ibv_qp* const peer = peer_of(qp);
   const auto at = peer ? shared_numbers_.find({node_of(peer->context), wr.qp_type.xrc.remote_srqn}) : shared_numbers_.end();
-  const bool takes = wr.opcode != IBV_WR_RDMA_WRITE && wr.opcode != IBV_WR_RDMA_READ;
   if (at == shared_numbers_.end()) {
-    if (takes) ++beyond_;
-    text_ += takes ? " srq ?" : "";
+    ++beyond_;
+    text_ += " srq ?";
     return;
   }
   fmt::format_to(std::back_inserter(text_), " srq {}", at->second);

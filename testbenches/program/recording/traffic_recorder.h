@@ -36,6 +36,7 @@ class traffic_recorder final : public driver::verbs_observer {
   [[nodiscard]] std::uint64_t beyond_replay() const { return beyond_; }
 
   void made(verbs::ibv_qp& qp) override;
+  void made(verbs::ibv_srq& srq) override;
   void modified(verbs::ibv_qp& qp, const verbs::ibv_qp_attr& to, int mask) override;
   void ending(verbs::ibv_qp& qp) override;
   void joined(verbs::ibv_qp& qp, const verbs::ibv_gid& group, std::uint16_t lid) override;

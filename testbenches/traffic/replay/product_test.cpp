@@ -70,6 +70,17 @@ TEST_F(replayed_traffic, takes_the_time_of_the_recorded_run) {
       "", 0.03);
 }
 
+// WRITEs and READs take no receive, and their SRQ judges their keys.
+TEST_F(replayed_traffic, names_the_shared_queue_of_each_xrc_request) {
+  const std::string flow = "    f: {from: a, to: b, pattern: incast, transport: xrc, size: 2 KiB, messages: 400, ";
+  same_time(flow + "write: 1}\n", "", 0.02);
+  same_time(flow + "read: 1, qps: 2}\n", "", 0.02);
+  same_time(flow +
+                "write: 1, read: 1, send: 1, srqs: 2, qps: 2}\n"
+                "    g: {from: b, to: a, pattern: outcast, bind_write: 1, messages: 200}\n",
+            "", 0.02);
+}
+
 TEST_F(replayed_traffic, meets_translation_and_memory_of_devices) {
   same_time(
       "    f: {from: a, to: b, pattern: incast, read: 1, write: 1, memory: gpu, messages: 200}\n"

@@ -14,7 +14,8 @@ namespace {
 constexpr int most_cqes = 1 << 22;
 constexpr std::uint64_t most_inline = 64_KiB;
 
-qp_options options_of(const trace_qp& q) {
+// `peer`: null of a QP for datagrams.
+qp_options options_of(const trace_qp& q, const trace_qp* peer) {
   qp_options o;
   o.type = q.type;
   o.mtu = q.mtu;
@@ -23,6 +24,7 @@ qp_options options_of(const trace_qp& q) {
   o.rnr_retry = q.rnr_retry;
   o.rnr_timer = q.rnr_timer;
   o.read_depth = std::max<std::uint8_t>(q.reads, 1);
+  o.peer_read_depth = peer ? std::max<std::uint8_t>(peer->reads, 1) : 0;
   return o;
 }
 
@@ -109,7 +111,8 @@ void replayer::connect(std::uint32_t number, process_context& p) {
   for (std::size_t i = 0; i < qps_.size(); ++i) {
     const trace_qp& q = trace_.qps[i];
     if (q.node != number || !qps_[i].qp) continue;
-    p.must_connect(qps_[i].qp, q.type == IBV_QPT_UD ? address{} : qps_[q.peer].at, options_of(q));
+    const bool has_peer = q.type != IBV_QPT_UD;
+    p.must_connect(qps_[i].qp, has_peer ? qps_[q.peer].at : address{}, options_of(q, has_peer ? &trace_.qps[q.peer] : nullptr));
   }
   for (const trace_group& g : trace_.groups) {
     for (const std::uint32_t q : g.qps) {

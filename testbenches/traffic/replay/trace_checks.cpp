@@ -78,6 +78,9 @@ void trace_reader::check_key(const trace_step& s, std::uint32_t node) const {
 void trace_reader::check_post(const trace_thread& t, const trace_step& s) const {
   const trace_qp& q = out_.qps[s.object];
   check_pieces(s, t.node);
+  const bool local = makes_key(s.opcode) || s.opcode == IBV_WR_LOCAL_INV;
+  if (q.type == IBV_QPT_XRC_SEND && !local && s.shared == nothing)
+    fail_at(s.line, "the record does not know the SRQ of this request");
   if (s.shared != nothing) {
     must_have(q.type == IBV_QPT_XRC_SEND && has(has_shared_, s.shared) && out_.shared[s.shared].queue != nothing, s,
               "SRQ of XRC", s.shared);
@@ -88,7 +91,7 @@ void trace_reader::check_post(const trace_thread& t, const trace_step& s) const 
     must_have(has(has_group_, s.remote.of), s, "group", s.remote.of);
   } else if (q.type == IBV_QPT_UD) {
     must_have(has(has_qp_, s.remote.of) && out_.qps[s.remote.of].type == IBV_QPT_UD, s, "qp of datagrams", s.remote.of);
-  } else if (makes_key(s.opcode) || s.opcode == IBV_WR_LOCAL_INV) {
+  } else if (local) {
     check_key(s, t.node);
   } else if (s.opcode == IBV_WR_SEND_WITH_INV) {
     check_key(s, out_.qps[q.peer].node);

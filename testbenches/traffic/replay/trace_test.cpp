@@ -110,6 +110,18 @@ TEST(Trace, requests_make_and_end_keys) {
   EXPECT_NE(error("4096@1+64", "64@1+0,64@1+64").find("f:6: a key covers one piece"), std::string::npos);
 }
 
+TEST(Trace, each_xrc_request_names_its_shared_queue) {
+  std::string text = whole();
+  const auto swap = [&](const std::string& from, const std::string& to) { text.replace(text.find(from), from.size(), to); };
+  swap("type rc", "type xrc_send");
+  swap("type rc", "type xrc_receive");
+  swap("queue 1 node 1", "shared 0 node 1 receives 8 1 queue 1\nqueue 1 node 1");
+  swap(" to 1+4096", " to 1+4096 srq 0");
+  EXPECT_NE(error_of(text).find("f:5: the record does not know the SRQ"), std::string::npos) << error_of(text);
+  swap("SFI 16@-", "SFI 16@- srq 0");
+  EXPECT_EQ(error_of(text), "no error");
+}
+
 TEST(Trace, errors_name_file_line_and_mend) {
   const auto expect = [](const std::string& text, const std::string& part) {
     EXPECT_NE(error_of(text).find(part), std::string::npos) << error_of(text);
