@@ -21,7 +21,14 @@ class traffic_testbench final : public testbench, public named_members {
     return "flows between groups of hosts: any pattern, mix, size and load, by description";
   }
   [[nodiscard]] std::string_view knob_group() const override { return "traffic"; }
-  void knobs(knob_visitor& k) override { o_.knobs(k); }
+  // A recorded traffic takes the place of the example, which then is not among the resolved values either.
+  void knobs(knob_visitor& k) override {
+    if (!o_.replay.empty() && !flows_named_) {
+      o_.groups.clear();
+      o_.flows.clear();
+    }
+    o_.knobs(k);
+  }
   named_members* members() override { return this; }
   [[nodiscard]] std::size_t driven_nodes(std::size_t hosts, std::size_t /*needed*/) const override {
     const std::size_t driven = nodes();

@@ -124,6 +124,16 @@ TEST_F(replayed_traffic, is_a_load_for_a_sweep) {
   EXPECT_EQ(rows.text.substr(0, 1), "1") << rows.text;
 }
 
+TEST_F(replayed_traffic, runs_again_from_its_resolved_description) {
+  ASSERT_EQ(hcasim("run ping --no-trace -o recorded --record-traffic t.traffic").status, 0);
+  ASSERT_EQ(hcasim("run traffic --no-trace -o first --set traffic.replay=t.traffic").status, 0);
+  const outcome again = hcasim("run first/resolved.yaml --no-trace -o second");
+  ASSERT_EQ(again.status, 0) << again.text;
+  nlohmann::json before = result("first");
+  before.erase("presets");  // the resolved description names values, and no preset
+  EXPECT_EQ(result("second"), before);
+}
+
 TEST_F(replayed_traffic, bad_input_is_refused_with_place_and_mend) {
   const auto refused = [](const std::string& arguments, const std::string& part) {
     const outcome o = hcasim("run traffic --no-trace -o bad " + arguments);
