@@ -39,7 +39,9 @@ link::link(const sc_core::sc_module_name& module_name, const link_config& config
   for (unsigned end = 0; end < 2; ++end) {
     in[end].on<&link::take>(this);
     for (unsigned vl = 0; vl < config_.virtual_lanes; ++vl) {
-      directions_[end].lanes[vl].free = config_.buffer / block;
+      lane& l = directions_[end].lanes[vl];
+      l.free = static_cast<std::int64_t>(config_.buffer / block);
+      l.credits.begin(config_.buffer / block);
       lane_events_.push_back({this, end, vl});
     }
     describe(end);
@@ -48,9 +50,9 @@ link::link(const sc_core::sc_module_name& module_name, const link_config& config
 
 std::uint64_t link::free_blocks(unsigned end, unsigned vl, ps at) const {
   const lane& l = directions_[end].lanes[vl];
-  std::uint64_t n = l.free;
+  std::int64_t n = l.free;
   for (std::size_t i = 0; i < l.returning.size() && l.returning[i].at <= at; ++i) n += l.returning[i].blocks;
-  return n;
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(n, 0));
 }
 
 double link::utilisation(unsigned end) const {
@@ -86,7 +88,7 @@ bool link::may_start(const direction& d, const lane& l, std::uint32_t blocks, ps
 
 // Returns when the sender will hold `blocks` credits; never = not known yet.
 ps link::credits_at(const lane& l, std::uint32_t blocks) const {
-  std::uint64_t sum = l.free;
+  std::int64_t sum = l.free;
   if (sum >= blocks) return ps(0);
   for (std::size_t i = 0; i < l.returning.size(); ++i) {
     sum += l.returning[i].blocks;
@@ -106,8 +108,10 @@ ps link::transmit(unsigned end, unsigned vl, packet& p, ps t) {
   const ps duration = config_.rate.time_for(p.wire_bytes());
   // A packet that is still arriving must not run dry on its way out.
   const ps start = d.wire.start(t, duration, p.last_bit - duration);
-  if (config_.buffer != 0) d.buffer.add(blocks, start);
-  l.credits.set(l.free, start);
+  if (config_.buffer != 0) {
+    d.buffer.add(blocks, start);
+    l.credits.add(-std::int64_t{blocks}, start);
+  }
   d.busy.pulse(vl + 1, start, duration);
   ++d.packets;
   d.bytes += p.wire_bytes();
@@ -168,15 +172,19 @@ void link::inject(std::size_t kind, const fault_request& r) {
     if (down_++ == 0) set_up(false);
     queue_.at(now() + length, call<&link::end_of_fault>(this));
   } else if (config_.buffer != 0) {
-    for (unsigned end = 0; end < 2; ++end) {
-      for (unsigned vl = 0; vl < config_.virtual_lanes; ++vl) {
-        lane& l = directions_[end].lanes[vl];
-        const auto lost = static_cast<std::uint32_t>(std::min<std::uint64_t>(l.free, r.count));
-        l.free -= lost;
-        give_back(directions_[end], end, vl, lost, now() + length);
-      }
+    for (direction& d : directions_) {
+      for (lane& l : d.lanes) lose_credits(l, r, length);
     }
   }
+}
+
+// The lane owes the credits: free ones are gone, and ones that come back pay the rest, until the next update has the true
+// count.
+void link::lose_credits(lane& l, const fault_request& r, ps length) const {
+  const auto lost = static_cast<std::uint32_t>(std::min<std::uint64_t>(config_.buffer / block, r.count));
+  l.free -= lost;
+  l.credits.add(-std::int64_t{lost}, now());
+  return_at(l, lost, now() + length);
 }
 
 void link::withdraw() {
@@ -225,12 +233,17 @@ void link::received(flight& f, ps t) {
 void link::give_back(direction& d, unsigned end, unsigned vl, std::uint32_t blocks, ps at) {
   if (config_.buffer == 0 || blocks == 0) return;
   lane& l = d.lanes[vl];
-  l.returning.push({at, blocks});
   d.buffer.add(-std::int64_t{blocks}, at);
+  return_at(l, blocks, at);
+  if (!l.queue.empty()) serve(end, vl);
+}
+
+void link::return_at(lane& l, std::uint32_t blocks, ps at) {
+  l.returning.push({at, blocks});
+  l.credits.add(blocks, at);
   for (std::size_t i = l.returning.size() - 1; i > 0 && l.returning[i - 1].at > l.returning[i].at; --i) {
     std::swap(l.returning[i - 1], l.returning[i]);
   }
-  if (!l.queue.empty()) serve(end, vl);
 }
 
 void link::serve(unsigned end, unsigned vl) {

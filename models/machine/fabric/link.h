@@ -13,6 +13,7 @@
 #include <functional>
 #include <vector>
 
+#include "models/machine/fabric/credit_signal.h"
 #include "models/machine/fabric/link_config.h"
 #include "tlm/base/faults.h"
 #include "tlm/base/pool_use.h"
@@ -30,7 +31,7 @@ inline constexpr std::array<fault_kind, 3> link_fault_kinds{{
     {"link_down", "the link is down for `length` (link.retraining): packets sent meanwhile are lost, and both ports are told"},
     {"loss_burst", "the next `count` packets are lost, whichever way they go"},
     {"credit_loss",
-     "updates of `count` credits get lost, of each lane and end, until the next one in `length` (link.retraining)"},
+     "updates get lost: the next `count` credits of each lane and end, free ones first, come in `length` (link.retraining)"},
 }};
 
 class link : public unit, public faulty {
@@ -67,11 +68,11 @@ class link : public unit, public faulty {
     ps since{0};
   };
   struct lane {
-    std::uint64_t free = 0;
+    std::int64_t free = 0;          // less than 0 = a fault has taken credits that are to come back
     ring<credit_return> returning;  // by time
     ring<waiting> queue;
     ps armed = never;
-    probe credits;
+    credit_signal credits;
   };
   // The link's record of a packet between its last byte leaving and its buffer being free.
   struct flight {
@@ -106,6 +107,8 @@ class link : public unit, public faulty {
   void corrupt(direction& d, packet& p) const;
   void arrive(flight& f);
   void give_back(direction& d, unsigned end, unsigned vl, std::uint32_t blocks, ps at);
+  static void return_at(lane& l, std::uint32_t blocks, ps at);
+  void lose_credits(lane& l, const fault_request& r, ps length) const;
   void received(flight& f, ps t);
   void serve(unsigned end, unsigned vl);
   void wake_for_credits(unsigned end, unsigned vl);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <cmath>
+#include <map>
 
 #include "models/machine/fabric/fabric_test_kit.h"
 #include "tlm/checker/checker_set.h"
@@ -203,6 +204,44 @@ TEST(LinkCredits, BackPressureLosesNothingAndKeepsTheOrder) {
   EXPECT_EQ(t.a.taken.size(), 500U);
 }
 
+// Keeps the latest value that a signal was given for each time.
+struct watched_signal final : probe_sink {
+  std::map<ps, std::uint64_t> values;
+
+  watched_signal(const unit& of, std::string_view name) {
+    for (const probe_entry& e : of.signals().all()) {
+      if (e.name == name) e.signal->watch(this, 0);
+    }
+  }
+  void change(std::uint32_t, std::uint64_t value, ps at) override { values[at] = value; }
+  [[nodiscard]] std::uint64_t at(ps t) const { return std::prev(values.upper_bound(t))->second; }
+};
+
+// 20 packets of 17 blocks, one every 50 ns, to a receiver that holds each for 300 ns: faster than the wire.
+TEST(LinkCredits, TheSignalShowsTheFreeCreditsAtEachTime) {
+  credit_bench t(120);
+  t.b.mode = device::answer::later;
+  t.b.latency = 300_ns;
+  const watched_signal credits(t.wire, "end0_credits_vl0");
+  for (std::uint32_t i = 0; i < 20; ++i) t.a.send(make_packet(t.packets, i, 1000), i * 50_ns);
+  for (ps at = 100_ns; at < 4_us; at += 100_ns) {
+    run_for(at - now());
+    // The link counts packets whose start lies ahead, too.
+    if (at > 3_us) {
+      EXPECT_EQ(credits.at(at), t.wire.free_blocks(0, 0)) << at.count();
+    }
+    EXPECT_LE(t.wire.free_blocks(0, 0), credits.at(at)) << at.count();
+  }
+  const ps serial = bit_rate{100e9}.time_for(1026);
+  EXPECT_EQ(credits.at(0_ps), 103U);
+  EXPECT_EQ(credits.at(serial - 1_ps), 103U);
+  EXPECT_EQ(credits.at(serial), 86U);
+  // The first packet has arrived after 25 ns, is kept for 300 ns, and its credits have 25 ns to come back.
+  const ps back = serial + 25_ns + 300_ns + 25_ns;
+  EXPECT_EQ(credits.at(back) - credits.at(back - 1_ps), 17U);
+  EXPECT_EQ(credits.values.rbegin()->second, 120U);
+}
+
 TEST(LinkCredits, ALaneWithoutCreditsDoesNotHoldUpAnother) {
   link_config c = plain_link(25_ns);
   c.virtual_lanes = 2;
@@ -247,6 +286,58 @@ TEST(LinkFaults, LostPacketsGiveTheirCreditsBack) {
   run_for(1_us);
   EXPECT_EQ(t.b.arrivals.size() + static_cast<std::size_t>(value_of(t.wire, "end0_lost")), 2000U);
   EXPECT_EQ(t.wire.free_blocks(0, 0), 128U);
+}
+
+constexpr std::size_t credit_loss = 2;
+
+TEST(LinkFaults, LostCreditsStallTheLaneUntilTheNextUpdate) {
+  credit_bench t(100);
+  t.b.mode = device::answer::at_once;
+  const watched_signal credits(t.wire, "end0_credits_vl0");
+  for (std::uint32_t i = 0; i < 50; ++i) t.a.send(make_packet(t.packets, i, 1000), i * 100_ns);
+  run_for(6_us);
+  ASSERT_EQ(t.b.arrivals.size(), 50U);
+  t.wire.inject(credit_loss, {.count = 5000, .length = 50_us});
+  const ps update = now() + 50_us;
+  EXPECT_EQ(t.wire.free_blocks(0, 0), 0U);
+  t.a.send(make_packet(t.packets, 50, 1000), now() + 1_us);
+  run_for(200_us);
+  ASSERT_EQ(t.b.arrivals.size(), 51U);
+  EXPECT_EQ(t.b.arrivals.back().at, update + bit_rate{100e9}.time_for(1026) + 25_ns);
+  EXPECT_EQ(t.wire.free_blocks(0, 0), 100U);
+  EXPECT_EQ(credits.at(update - 1_ps), 0U);
+  EXPECT_EQ(credits.at(update), 83U) << "the packet starts at once";
+  EXPECT_EQ(credits.values.rbegin()->second, 100U);
+  EXPECT_NEAR(value_of(t.wire, "end0_buffer_utilisation"), 51 * 17 * to_seconds(132_ns) / (100 * to_seconds(now())), 1e-5);
+}
+
+// The window is full at that time: the credits are lost when they come back.
+TEST(LinkFaults, LostCreditsStallAFullWindow) {
+  credit_bench t(34);
+  t.b.mode = device::answer::later;
+  t.b.latency = 200_ns;
+  for (std::uint32_t i = 0; i < 100; ++i) t.a.send(make_packet(t.packets, i, 1000), 0_ps);
+  run_for(2_us);
+  const std::size_t before = t.b.arrivals.size();
+  t.wire.inject(credit_loss, {.count = 34, .length = 20_us});
+  run_for(20_us);
+  EXPECT_LE(t.b.arrivals.size(), before + 2) << "those that were on the wire";
+  run_until_idle();
+  EXPECT_EQ(t.b.arrivals.size(), 100U);
+  run_for(1_us);
+  EXPECT_EQ(t.wire.free_blocks(0, 0), 34U);
+}
+
+TEST(LinkFaults, FewLostCreditsNarrowTheWindow) {
+  credit_bench t(34);
+  t.b.mode = device::answer::later;
+  t.b.latency = 2_us;
+  t.wire.inject(credit_loss, {.count = 1, .length = 100_us});
+  for (std::uint32_t i = 0; i < 3; ++i) t.a.send(make_packet(t.packets, i, 1000), 0_ps);
+  run_for(1_us);
+  EXPECT_EQ(t.b.arrivals.size(), 1U);
+  EXPECT_EQ(t.wire.free_blocks(0, 0), 16U);
+  EXPECT_EQ(t.wire.free_blocks(1, 0), 33U);
 }
 
 TEST(LinkFaults, DuplicateComesRightBehindTheOriginal) {
