@@ -37,7 +37,7 @@ void take(process& p, ibv_async_event* event) {
   p.async_events.pop_front();
   switch (event->event_type) {
     case IBV_EVENT_CQ_ERR:
-      ++static_cast<completion_queue*>(event->element.cq)->events;
+      ++static_cast<completion_queue*>(event->element.cq)->async_events;
       break;
     case IBV_EVENT_SRQ_ERR:
     case IBV_EVENT_SRQ_LIMIT_REACHED:

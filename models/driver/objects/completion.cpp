@@ -63,7 +63,7 @@ int ibv_destroy_cq(cpu& c, ibv_cq* handle) {
   }
   std::erase_if(p.async_events,
                 [&](const ibv_async_event& e) { return e.event_type == IBV_EVENT_CQ_ERR && e.element.cq == &cq; });
-  cq.acknowledge.sleep_until(c, [&] { return cq.acknowledged >= cq.events; });
+  cq.acknowledge.sleep_until(c, [&] { return cq.acknowledged >= cq.events + cq.async_events; });
   p.records.put(cq.record);
   cq.buffer.release(c);
   p.cqs.remove(cq.handle);

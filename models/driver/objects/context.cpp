@@ -61,7 +61,7 @@ int close(cpu& c, ibv_context* context) {
   if (!error) error = clear(p.dms, [&](device_buffer* dm) { return ibv_free_dm(c, dm); });
   if (!error) {
     error = clear(p.cqs, [&](completion_queue* cq) {
-      cq->acknowledged = cq->events;
+      cq->acknowledged = cq->events + cq->async_events;
       return ibv_destroy_cq(c, cq);
     });
   }

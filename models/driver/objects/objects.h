@@ -91,8 +91,9 @@ struct completion_queue : verbs::ibv_cq {
   queue_buffer buffer;
   bool resizing = false;
   std::uint64_t record = 0;
-  std::uint32_t events = 0;  // handed to software
-  std::uint32_t acknowledged = 0;
+  std::uint32_t events = 0;        // of the channel, handed to software
+  std::uint32_t async_events = 0;  // handed to software
+  std::uint32_t acknowledged = 0;  // of both
   wait_queue acknowledge;
 
   [[nodiscard]] std::uint32_t mask() const { return (1U << log_entries) - 1; }

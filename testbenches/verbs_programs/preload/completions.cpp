@@ -139,6 +139,7 @@ HCASIM_PUBLIC int ibv_destroy_cq(ibv_cq* cq) {
   channel::events_answer out{};
   if (const int error = command(channel::destroy_cq{name_of(cq)}, out)) return error;
   wait_for_events(cq->comp_events_completed, out.completion);
+  wait_for_events(cq->async_events_completed, out.async);
   if (cq->channel) --cq->channel->refcnt;
   std::free(of<cq_object>(cq));
   return 0;

@@ -25,12 +25,12 @@ int destroy_cq(caller& k, const channel::destroy_cq& in, channel::events_answer&
   ibv_cq* cq = p.cqs.find(in.cq);
   if (!cq) return ENOENT;
   const std::vector<virtual_memory::frame_run> runs = driver::of(cq).buffer.runs();
-  const std::uint32_t events = driver::of(cq).events;
+  const channel::events_answer taken{driver::of(cq).events, driver::of(cq).async_events};
   const int error = ibv_destroy_cq(k.c, cq);
   if (error) return error;
   for (const auto& run : runs) p.where.host.unwatch_pages(run.physical, run.bytes);
   p.cqs.remove(in.cq);
-  out.completion = events;
+  out = taken;
   return 0;
 }
 

@@ -186,5 +186,6 @@ void roce_port();
 void known_vendor();
 void deepest_queues();
 void device_name();
+void overrun();
 
 }  // namespace misuse

@@ -457,7 +457,8 @@ int main(int argc, char** argv) {
                                                {"attributes", attributes},   {"masks", masks},
                                                {"null", null_region},        {"roce", roce_port},
                                                {"vendor", known_vendor},     {"shown_key", window_shows_its_key},
-                                               {"depth", deepest_queues},    {"name", device_name}};
+                                               {"depth", deepest_queues},    {"name", device_name},
+                                               {"overrun", overrun}};
   if (argc != 2 || !what.contains(argv[1])) return 2;
   what.at(argv[1])();
   return 0;
