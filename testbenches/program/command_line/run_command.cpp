@@ -22,7 +22,12 @@ struct run_arguments {
   std::string from;
   std::string until;
   std::string what_if;
-  std::map<std::string, std::string> own;
+  // A parameter of testbenches, found again without a look through all options.
+  struct own_option {
+    std::string value;
+    const CLI::Option* given = nullptr;
+  };
+  std::map<std::string, own_option> own;
 
   void declare(CLI::App& run) {
     run.add_option("testbench", options.what, "A testbench (see 'hcasim list') or a description file (.yaml)")
@@ -72,7 +77,8 @@ struct run_arguments {
         std::replace(dashed.begin(), dashed.end(), '_', '-');
         if (!taken.insert(l.path).second || taken.contains(dashed) != (dashed == l.path)) continue;
         taken.insert(dashed);
-        run.add_option(dashed == l.path ? "--" + dashed : "--" + dashed + ",--" + l.path, own[l.path])->group("");
+        own_option& o = own[l.path];
+        o.given = run.add_option(dashed == l.path ? "--" + dashed : "--" + dashed + ",--" + l.path, o.value)->group("");
       }
     }
   }
@@ -90,8 +96,8 @@ struct run_arguments {
     if (run.count("--output") && folder.empty()) throw input_error("-o: the folder has no name; write -o DIR");
     if (run.count("--seed")) options.seed = seed;
     if (run.count("--what-if")) options.what_if = what_if;
-    for (const auto& [name, value] : own) {
-      if (run.count("--" + name)) options.own.emplace_back(name, value);
+    for (const auto& [name, o] : own) {
+      if (o.given->count() != 0) options.own.emplace_back(name, o.value);
     }
     refuse_idle_window(run);
     const wave_window recorded = read_window(from, until);
