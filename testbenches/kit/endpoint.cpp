@@ -1,6 +1,7 @@
 #include "testbenches/kit/endpoint.h"
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
@@ -63,6 +64,10 @@ void process_context::must_connect(ibv_qp* qp, const address& peer, const qp_opt
       "; its MTU may be that of hca.port.mtu and link.buffer, its READ depth hca.command_unit.max_read_depth");
 }
 
+ibv_global_route global_route_to(std::uint16_t lid) {
+  return {std::bit_cast<ibv_gid>(hca_port_gid(lid)), 0, 0, 1, 0};
+}
+
 int connect(cpu& c, ibv_qp* qp, const address& peer, const qp_options& o) {
   const bool xrc = o.type == IBV_QPT_XRC_SEND || o.type == IBV_QPT_XRC_RECV;
   const bool asks = o.type == IBV_QPT_RC || o.type == IBV_QPT_XRC_SEND;
@@ -82,7 +87,7 @@ int connect(cpu& c, ibv_qp* qp, const address& peer, const qp_options& o) {
   a.rq_psn = peer.psn;
   a.max_dest_rd_atomic = o.peer_read_depth == 0 ? o.read_depth : o.peer_read_depth;
   a.min_rnr_timer = o.rnr_timer;
-  a.ah_attr = {peer.lid, 0, o.port};
+  a.ah_attr = {peer.lid, o.service_level, o.port};
   if (o.global) {
     a.ah_attr.is_global = 1;
     a.ah_attr.grh = *o.global;

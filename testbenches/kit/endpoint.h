@@ -43,6 +43,7 @@ struct qp_options {
   ibv_srq* srq = nullptr;
   const ibv_global_route* global = nullptr;  // with a GRH
   std::uint8_t port = 1;                     // of the adapter, from 1
+  std::uint8_t service_level = 0;
 };
 
 // The address by which the other side connects.
@@ -87,6 +88,8 @@ T* made(T* object) {
   return object;
 }
 
+// Returns the route of a GRH to the port with this LID.
+ibv_global_route global_route_to(std::uint16_t lid);
 // RESET -> INIT -> RTR -> RTS; 0 or errno. UD has no peer.
 int connect(cpu& c, ibv_qp* qp, const address& peer, const qp_options& o = {});
 

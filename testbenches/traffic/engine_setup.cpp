@@ -21,10 +21,6 @@ page_policy pages_of(const flow_options& o) {
   return o.page == 1_GiB ? page_policy::huge_1g : o.page == 2_MiB ? page_policy::huge_2m : page_policy::scattered;
 }
 
-ibv_global_route route_to(std::uint16_t lid) {
-  return {std::bit_cast<ibv_gid>(hca_port_gid(lid)), 0, 0, 1, 0};
-}
-
 // Makes the CQs of a posting thread with so many QPs.
 thread_queues source_queues(process_context& p, const planned_flow& f, std::size_t qps) {
   const flow_options& o = f.options;
@@ -190,7 +186,7 @@ void engine::connect(std::size_t flow, std::size_t host, process_context& p) {
     const host_pair& pair = f.pairs[i / f.options.qps];
     if (pair.to == host) connect_target(flow, p, i);
     if (pair.from != host) continue;
-    const ibv_global_route way = route_to(x.target.lid);
+    const ibv_global_route way = global_route_to(x.target.lid);
     qp_options q = qp_settings(f, i);
     if (f.options.global_routes) q.global = &way;
     p.must_connect(x.source_qp, x.target, q);
@@ -219,7 +215,7 @@ void engine::connect_target(std::size_t flow, process_context& p, std::size_t nu
   const connection& x = flows_[flow].connections[number];
   qp_options q = qp_settings(f, number);
   if (f.options.service == transport::xrc) q.type = IBV_QPT_XRC_RECV;
-  const ibv_global_route way = route_to(x.source.lid);
+  const ibv_global_route way = global_route_to(x.source.lid);
   if (f.options.global_routes) q.global = &way;
   p.must_connect(x.target_qp, x.source, q);
   const ibv_ah_attr group = group_of(flow, number);

@@ -81,6 +81,11 @@ class traffic_testbench final : public testbench, public named_members {
                            fmt::format("the record has memory of a GPU on node {0}; write node{0}.peer0.kind: gpu", r.node));
         }
       }
+      for (const replay::trace_qp& q : trace_.qps) {
+        if (q.port > machine.nodes.at(q.node).hca.port.count)
+          throw knob_error(
+              "replay", fmt::format("the record uses port {1} of node {0}; write node{0}.hca.port.count: {1}", q.node, q.port));
+      }
       return;
     }
     for (auto& f : o_.flows) {

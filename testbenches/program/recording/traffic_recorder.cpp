@@ -57,6 +57,12 @@ const char* type_name(ibv_qp_type t) {
   }
 }
 
+// Adds "sl 3" and "grh" of a way that has them.
+void add_way(unsigned service_level, bool has_grh, std::string& out) {
+  if (service_level != 0) fmt::format_to(std::back_inserter(out), " sl {}", service_level);
+  if (has_grh) out += " grh";
+}
+
 std::uint64_t bytes_of(const ibv_send_wr& wr) {
   std::uint64_t sum = 0;
   for (int i = 0; i < wr.num_sge; ++i) sum += wr.sg_list[i].length;
@@ -68,7 +74,7 @@ std::uint64_t bytes_of(const ibv_send_wr& wr) {
 traffic_recorder::traffic_recorder(std::filesystem::path file, std::size_t nodes)
     : path_(std::move(file)), file_(std::fopen(path_.c_str(), "wb")) {
   if (!file_) cannot_write(path_, errno);
-  fmt::print(file_, "hcasim traffic 1\nnodes {}\n", nodes);
+  fmt::print(file_, "hcasim traffic 2\nnodes {}\n", nodes);
 }
 
 traffic_recorder::~traffic_recorder() {
@@ -110,10 +116,13 @@ void traffic_recorder::made(ibv_qp& handle) {
   const auto& qp = static_cast<queue_pair&>(handle);
   connection& k = connections_.emplace_back();
   k.number = connections_.size() - 1;
-  const port_address at{static_cast<std::uint16_t>(qp.context->device->info().port_lid), qp.qp_num};
   living_[&handle] = &k;
-  by_address_[at] = &handle;
-  numbers_[at] = k.number;
+  const device& d = *qp.context->device;
+  for (std::uint8_t port = 1; d.has_port(port); ++port) {
+    const port_address at{d.lid_of(port), qp.qp_num};
+    by_address_[at] = &handle;
+    numbers_[at] = k.number;
+  }
   const std::string shared = qp.srq ? fmt::format("{}", shared_of(qp.srq)) : "-";
   const auto queue = [&](ibv_cq* cq) { return cq ? fmt::format("{}", queue_of(cq)) : std::string("-"); };
   k.made = fmt::format("node {} type {} sends {} {} receives {} {} inline {} queues {} {} shared {}", node_of(qp.context),
@@ -131,6 +140,8 @@ void traffic_recorder::modified(ibv_qp& qp, const ibv_qp_attr& to, int mask) {
   connection& k = *at->second;
   if (mask & IBV_QP_DEST_QPN) k.peer.second = to.dest_qp_num;
   if (mask & IBV_QP_AV) k.peer.first = to.ah_attr.dlid;
+  if (mask & IBV_QP_AV) k.attributes.ah_attr = to.ah_attr;
+  if (mask & IBV_QP_PORT) k.attributes.port_num = to.port_num;
   if (mask & IBV_QP_PATH_MTU) k.attributes.path_mtu = to.path_mtu;
   if (mask & IBV_QP_MAX_QP_RD_ATOMIC) k.attributes.max_rd_atomic = to.max_rd_atomic;
   if (mask & IBV_QP_TIMEOUT) k.attributes.timeout = to.timeout;
@@ -214,11 +225,13 @@ void traffic_recorder::target(const ibv_qp& qp, const ibv_send_wr& wr) {
     const auto at = numbers_.find({way.dlid, wr.wr.ud.remote_qpn});
     if (wr.wr.ud.remote_qpn == HCA_QPN_ANY && way.is_global) {
       fmt::format_to(std::back_inserter(text_), " to group {}", group_of(way.grh.dgid, way.dlid));
+      add_way(way.sl, false, text_);  // a group's datagrams all have one
     } else if (at == numbers_.end()) {
       text_ += " to qp ?";
       ++beyond_;
     } else {
       fmt::format_to(std::back_inserter(text_), " to qp {}", at->second);
+      add_way(way.sl, way.is_global != 0, text_);
       connections_[at->second].used = true;
     }
     return;
@@ -358,10 +371,12 @@ void traffic_recorder::finish() {
     if (!k.used) continue;
     const ibv_qp_attr& a = k.attributes;
     const auto peer = numbers_.find(k.peer);
-    line(fmt::format("qp {} {} peer {} mtu {} reads {} timeout {} retry {} {} {}", k.number, k.made,
+    std::string way = a.port_num > 1 ? fmt::format(" port {}", a.port_num) : "";
+    add_way(a.ah_attr.sl, a.ah_attr.is_global != 0, way);
+    line(fmt::format("qp {} {} peer {} mtu {} reads {} timeout {} retry {} {} {}{}", k.number, k.made,
                      peer == numbers_.end() ? "-" : fmt::format("{}", peer->second),
                      a.path_mtu == 0 ? 0 : 128U << static_cast<unsigned>(a.path_mtu), a.max_rd_atomic, a.timeout, a.retry_cnt,
-                     a.rnr_retry, a.min_rnr_timer));
+                     a.rnr_retry, a.min_rnr_timer, way));
   }
   for (const auto& [group, qp] : members_) {
     if (connections_[qp].used) line(fmt::format("member {} qp {}", group, qp));

@@ -81,6 +81,29 @@ TEST_F(replayed_traffic, names_the_shared_queue_of_each_xrc_request) {
             "", 0.02);
 }
 
+// The replay has the bytes of GRHs, and the load of each port.
+TEST_F(replayed_traffic, takes_the_ways_of_the_record) {
+  const std::string flows =
+      "    f: {from: a, to: b, pattern: incast, send: 1, write: 1, size: 256 B, qps: 2, messages: 400, global_routes: true}\n"
+      "    g: {from: b, to: a, pattern: outcast, send: 1, transport: ud, size: 256 B, qps: 2, messages: 400, global_routes: "
+      "true}\n";
+  const std::string second = "    h: {from: a, to: b, pattern: incast, write: 1, qps: 2, messages: 400, ports: both}\n";
+  const std::string third =
+      "    i: {from: b, to: a, pattern: outcast, send: 1, transport: ud, size: 512 B, messages: 200, ports: second}\n"
+      "    j: {from: a, to: b, pattern: incast, send: 1, read: 1, transport: xrc, messages: 200, ports: second}\n"
+      "    k: {from: b, to: a, pattern: outcast, send: 1, transport: ud, size: 512 B, members: 2, messages: 100, ports: "
+      "second}\n";
+  same_time(flows, "", 0.01);
+  const auto uses = [](const std::string& words) { return run_program("grep", "-c '" + words + "' t.traffic").status == 0; };
+  EXPECT_TRUE(uses("^qp .* grh$"));
+  EXPECT_TRUE(uses("^post .* to qp [0-9]* grh$"));
+  same_time(flows + second + third, "node*: {hca.port.count: 2}\n", 0.02);
+  EXPECT_TRUE(uses("^qp .* port 2"));
+  const outcome o = hcasim("run traffic --no-trace -o bad --set topology=switch --set traffic.replay=t.traffic");
+  EXPECT_EQ(o.status, 2) << o.text;
+  EXPECT_NE(o.text.find("hca.port.count: 2"), std::string::npos) << o.text;
+}
+
 TEST_F(replayed_traffic, meets_translation_and_memory_of_devices) {
   same_time(
       "    f: {from: a, to: b, pattern: incast, read: 1, write: 1, memory: gpu, messages: 200}\n"

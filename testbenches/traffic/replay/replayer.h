@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -86,6 +87,8 @@ class replayer {
     std::uint32_t sends_done = 0;  // polled so far
     std::uint32_t receives_done = 0;
   };
+  // Node and port, group or `nothing`, LID.
+  using way_name = std::tuple<std::uint32_t, std::uint8_t, std::uint32_t, std::uint32_t, trace_way>;
   struct play {  // of a thread
     std::size_t next = 0;
     bool ended = false;
@@ -99,7 +102,8 @@ class replayer {
   void make_shared(std::size_t i, kit::process_context& p);
   void make_qp(std::size_t i, kit::process_context& p);
   void connect(std::uint32_t number, kit::process_context& p);
-  void make_way(std::uint32_t number, const trace_place& to, kit::process_context& p);
+  [[nodiscard]] way_name way_of(const trace_step& s) const;
+  void make_way(const trace_step& s, kit::process_context& p);
   void run_thread(std::size_t number, cpu& c);
   void play_steps(std::size_t number, cpu& c);
   void spend_own_time(const trace_step& s, bool first, cpu& c) const;
@@ -133,11 +137,10 @@ class replayer {
   std::vector<kit::ibv_xrcd*> domains_;  // of each node, XRC
   std::vector<qp_state> qps_;
   std::vector<play> plays_;
-  std::vector<std::uint64_t> inline_data_;                                      // of each node
-  std::vector<std::unordered_map<std::uint32_t, std::size_t>> by_qpn_;          // of each node's QPs
-  std::map<std::pair<std::uint32_t, std::uint32_t>, kit::ibv_ah*> ways_;        // from node to node
-  std::map<std::pair<std::uint32_t, std::uint32_t>, kit::ibv_ah*> group_ways_;  // from node to group
-  std::vector<std::size_t> running_;                                            // threads of a node
+  std::vector<std::uint64_t> inline_data_;                              // of each node
+  std::vector<std::unordered_map<std::uint32_t, std::size_t>> by_qpn_;  // of each node's QPs
+  std::map<way_name, kit::ibv_ah*> ways_;                               // of datagrams
+  std::vector<std::size_t> running_;                                    // threads of a node
   std::vector<std::uint64_t> payload_, posts_;
   std::vector<ps> waited_;
   gate all_made_, all_connected_, all_ready_, all_ended_;

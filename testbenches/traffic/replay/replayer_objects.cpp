@@ -24,6 +24,8 @@ qp_options options_of(const trace_qp& q, const trace_qp* peer) {
   o.rnr_retry = q.rnr_retry;
   o.rnr_timer = q.rnr_timer;
   o.read_depth = std::max<std::uint8_t>(q.reads, 1);
+  o.port = q.port;
+  o.service_level = q.way.service_level;
   o.peer_read_depth = peer ? std::max<std::uint8_t>(peer->reads, 1) : 0;
   return o;
 }
@@ -72,7 +74,7 @@ void replayer::make_qp(std::size_t i, process_context& p) {
   } else {
     qps_[i].qp = made(ibv_create_qp(p.c, p.pd, &init));
   }
-  qps_[i].at = p.address_of(qps_[i].qp);
+  qps_[i].at = p.address_of(qps_[i].qp, options_of(q, nullptr));
   by_qpn_[q.node][qps_[i].qp->qp_num] = i;
 }
 
@@ -112,7 +114,11 @@ void replayer::connect(std::uint32_t number, process_context& p) {
     const trace_qp& q = trace_.qps[i];
     if (q.node != number || !qps_[i].qp) continue;
     const bool has_peer = q.type != IBV_QPT_UD;
-    p.must_connect(qps_[i].qp, has_peer ? qps_[q.peer].at : address{}, options_of(q, has_peer ? &trace_.qps[q.peer] : nullptr));
+    const address to = has_peer ? qps_[q.peer].at : address{};
+    const ibv_global_route route = global_route_to(to.lid);
+    qp_options o = options_of(q, has_peer ? &trace_.qps[q.peer] : nullptr);
+    if (has_peer && q.way.global) o.global = &route;
+    p.must_connect(qps_[i].qp, to, o);
   }
   for (const trace_group& g : trace_.groups) {
     for (const std::uint32_t q : g.qps) {
@@ -123,18 +129,27 @@ void replayer::connect(std::uint32_t number, process_context& p) {
   for (const trace_thread& t : trace_.threads) {
     if (t.node != number) continue;
     for (const trace_step& s : t.steps) {
-      if (s.kind == step_kind::post && trace_.qps[s.object].type == IBV_QPT_UD) make_way(number, s.remote, p);
+      if (s.kind == step_kind::post && trace_.qps[s.object].type == IBV_QPT_UD) make_way(s, p);
     }
   }
 }
 
-void replayer::make_way(std::uint32_t number, const trace_place& to, process_context& p) {
-  ibv_ah*& way = to.group ? group_ways_[{number, to.of}] : ways_[{number, trace_.qps[to.of].node}];
+replayer::way_name replayer::way_of(const trace_step& s) const {
+  const trace_qp& from = trace_.qps[s.object];
+  const trace_place& to = s.remote;
+  const std::uint32_t lid = to.group ? trace_.groups[to.of].lid : qps_[to.of].at.lid;
+  return {from.node, from.port, to.group ? to.of : nothing, lid, s.way};
+}
+
+void replayer::make_way(const trace_step& s, process_context& p) {
+  ibv_ah*& way = ways_[way_of(s)];
   if (way) return;
-  ibv_ah_attr at{to.group ? trace_.groups[to.of].lid : qps_[to.of].at.lid, 0, 1};
-  if (to.group) {
+  const trace_place& to = s.remote;
+  const std::uint16_t lid = to.group ? trace_.groups[to.of].lid : qps_[to.of].at.lid;
+  ibv_ah_attr at{lid, s.way.service_level, trace_.qps[s.object].port};
+  if (to.group || s.way.global) {
     at.is_global = 1;
-    at.grh.dgid = trace_.groups[to.of].gid;
+    at.grh = to.group ? ibv_global_route{.dgid = trace_.groups[to.of].gid} : global_route_to(lid);
   }
   way = made(ibv_create_ah(p.c, p.pd, &at));
 }

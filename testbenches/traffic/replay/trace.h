@@ -1,6 +1,7 @@
 // A recorded traffic: the objects and the verbs of each thread, as `--record-traffic` writes them (docs/replay.md).
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <istream>
 #include <stdexcept>
@@ -45,6 +46,13 @@ struct trace_group {
   std::vector<std::uint32_t> qps;
 };
 
+// The way of a QP's packets, or of a datagram.
+struct trace_way {
+  std::uint8_t service_level = 0;
+  bool global = false;  // with a GRH
+  auto operator<=>(const trace_way&) const = default;
+};
+
 struct trace_qp {
   std::uint32_t node = 0;
   verbs::ibv_qp_type type = verbs::IBV_QPT_RC;
@@ -59,6 +67,8 @@ struct trace_qp {
   std::uint8_t retry = 0;
   std::uint8_t rnr_retry = 0;
   std::uint8_t rnr_timer = 0;
+  std::uint8_t port = 1;  // of its adapter
+  trace_way way;
   bool privileged = false;  // makes or ends keys of fast registrations
 };
 
@@ -101,6 +111,7 @@ struct trace_step {
   bool more = false;    // the next request belongs to the same post
   bool events = false;  // done: the thread waited by events
   bool to_shared = false;
+  trace_way way;  // of a datagram
   verbs::ibv_wr_opcode opcode = verbs::IBV_WR_SEND;
   std::uint32_t flags = 0;
   std::uint32_t object = 0;  // QP, shared queue, or completion queue

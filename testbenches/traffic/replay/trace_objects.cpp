@@ -61,6 +61,14 @@ void trace_reader::qp_line() {
   q.retry = static_cast<std::uint8_t>(named("retry", 7));
   q.rnr_retry = static_cast<std::uint8_t>(small(7));
   q.rnr_timer = static_cast<std::uint8_t>(small(31));
+  for (std::string_view word = words_.take(); !word.empty(); word = words_.take()) {
+    if (word == "port") {
+      q.port = static_cast<std::uint8_t>(small(2));
+    } else if (!reads_way(word, q.way)) {
+      ends_before(word);
+    }
+  }
+  if (q.port == 0) fail("ports are counted from 1");
 }
 
 void trace_reader::key_line() {

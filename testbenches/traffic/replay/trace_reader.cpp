@@ -11,7 +11,7 @@ using namespace verbs;  // NOLINT(google-build-using-namespace): verbs
 namespace {
 
 constexpr std::string_view magic = "hcasim traffic";
-constexpr std::uint64_t version = 1;
+constexpr std::uint64_t version = 2;  // 1 has no ports, service levels and GRHs
 
 struct opcode_word {
   std::string_view name;
@@ -34,11 +34,12 @@ constexpr std::array<opcode_word, 11> opcode_words{{{"write", IBV_WR_RDMA_WRITE}
 std::uint32_t trace_reader::head() {
   if (!next()) fail_at(1, "the file is empty", "name a file of --record-traffic");
   if (!text_.starts_with(magic))
-    fail("this is no recorded traffic: the line 'hcasim traffic 1' is missing", "name a file of --record-traffic");
+    fail(fmt::format("this is no recorded traffic: the line 'hcasim traffic {}' is missing", version),
+         "name a file of --record-traffic");
   words_.rest.remove_prefix(magic.size());
   const std::string_view v = words_.take();
-  if (v != fmt::format("{}", version))
-    fail(fmt::format("version '{}' is unknown, and this program reads version {}", v, version),
+  if (v != "1" && v != fmt::format("{}", version))
+    fail(fmt::format("version '{}' is unknown, and this program reads versions 1 to {}", v, version),
          "record with this program, or replay with the program that recorded");
   if (!next()) fail_at(2, "the file is cut off");
   key("nodes");
@@ -134,7 +135,7 @@ void trace_reader::post(trace_step& s) {
       const std::string_view srq = words_.take();
       if (srq == "?") fail("the record does not know the SRQ of this request", "record a run from its begin");
       s.shared = static_cast<std::uint32_t>(number_in(srq, most_objects));
-    } else {
+    } else if (!reads_way(next, s.way)) {
       fail(fmt::format("'{}' stands where 'to' is expected", next));
     }
   }

@@ -79,8 +79,20 @@ class trace_reader {
     return word == "-" ? nothing : static_cast<std::uint32_t>(number_in(word, most_objects));
   }
   std::uint32_t node() { return named("node", out_.nodes - 1); }
-  void line_ends() {
-    if (const std::string_view more = words_.take(); !more.empty()) fail(fmt::format("'{}' behind the end of the line", more));
+  // Reads "sl 3" and "grh"; false = the word is another one.
+  bool reads_way(std::string_view word, trace_way& way) {
+    if (word == "sl") {
+      way.service_level = static_cast<std::uint8_t>(small(15));
+    } else if (word == "grh") {
+      way.global = true;
+    } else {
+      return false;
+    }
+    return true;
+  }
+  void line_ends() { ends_before(words_.take()); }
+  void ends_before(std::string_view more) const {
+    if (!more.empty()) fail(fmt::format("'{}' behind the end of the line", more));
   }
   template <class T>
   T& object(std::vector<T>& list, std::vector<bool>& there) {

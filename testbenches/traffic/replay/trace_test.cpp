@@ -122,13 +122,33 @@ TEST(Trace, each_xrc_request_names_its_shared_queue) {
   EXPECT_EQ(error_of(text), "no error");
 }
 
+TEST(Trace, a_qp_has_a_port_and_a_way) {
+  const trace old = read(whole());
+  EXPECT_EQ(old.qps[0].port, 1);
+  EXPECT_EQ(old.qps[0].way, trace_way{});
+  std::string text = replaced("traffic 1", "traffic 2");
+  text.replace(text.find("7 7 1\nqp"), 6, "7 7 1 port 2 sl 3 grh\n");
+  const trace t = read(text);
+  EXPECT_EQ(t.qps[0].port, 2);
+  EXPECT_EQ(t.qps[0].way, (trace_way{3, true}));
+  EXPECT_EQ(t.qps[1].way, trace_way{});
+  const auto error = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    return error_of(changed.replace(changed.find(from), from.size(), to));
+  };
+  EXPECT_NE(error("port 2", "port 3").find("3 is out of range"), std::string::npos);
+  EXPECT_NE(error("port 2", "port 0").find("ports are counted from 1"), std::string::npos);
+  EXPECT_NE(error("sl 3", "sl 16").find("16 is out of range"), std::string::npos);
+  EXPECT_NE(error("grh", "gru").find("'gru' behind the end of the line"), std::string::npos);
+}
+
 TEST(Trace, errors_name_file_line_and_mend) {
   const auto expect = [](const std::string& text, const std::string& part) {
     EXPECT_NE(error_of(text).find(part), std::string::npos) << error_of(text);
   };
   expect("", "f:1: the file is empty; name a file");
   expect("%PDF-1.4\n", "f:1: this is no recorded traffic");
-  expect(replaced("traffic 1", "traffic 2"), "f:1: version '2' is unknown");
+  expect(replaced("traffic 1", "traffic 3"), "f:1: version '3' is unknown");
   expect(replaced("nodes 2", "nodes 1025"), "f:2: 1025 is out of range");
   expect(replaced("node 1\n", "node 2\n"), "f:9: 2 is out of range; allowed is 0 to 1");
   expect(replaced("post 0 1000 0 qp 0 write", "post 0 1000 0 qp 7 write"), "f:4: there is no qp 7");
