@@ -157,6 +157,7 @@ void node::plug_in(unsigned slot, unsigned i, const node_config& config) {
   hca.plug_in(pcie.device(slot).up, pcie.device(slot).down);
   pcie.map_bar(slot, adapter_bar(i), HCA_BAR_SIZE);
   pcie.map_reset(slot, call<&node::reset_adapter>(this));
+  pcie.map_power(slot, [this](bool on) { hca.power(on); });
   const driver::adapter_place place{.bar = adapter_bar(i),
                                     .config_space = PCI_CONFIG_WINDOW + std::uint64_t{slot} * PCI_CONFIG_BYTES,
                                     .requester = config.hca.requester_id,
@@ -246,7 +247,8 @@ link& system::add_link() {
 void system::plug(std::size_t node, unsigned port, link& l, unsigned end) {
   hcasim::hca& adapter = nodes_[node]->hca;
   hcasim::port& p = adapter.port_at(port);
-  l.on_change([&adapter, port](bool up) { adapter.command_unit.port_changed(port, up); });
+  l.on_change(end, [&adapter, port](bool up) { adapter.command_unit.port_changed(port, up); });
+  p.on_power([&l, end](bool on) { l.power(end, on); });
   p.link_out.bind(l.in[end]);
   l.out[end].bind(p.link_in);
 }

@@ -25,20 +25,29 @@ class pool {
   }
   void put(T& object) { free_.push_back(&object); }
 
-  // Calls f(object) for each object in use; for monitors, since it sorts the free list.
+  // Calls f(object) for each object in use; for monitors and faults, since it sorts the free list.
   template <class F>
   void each_in_use(F f) const {
-    std::vector<const T*> here(free_.begin(), free_.end());
-    std::sort(here.begin(), here.end(), std::less<>());
-    for (const T& object : storage_) {
-      if (!std::binary_search(here.begin(), here.end(), &object, std::less<>())) f(object);
-    }
+    each_in_use_of(*this, f);
+  }
+  template <class F>
+  void each_in_use(F f) {
+    each_in_use_of(*this, f);
   }
 
   [[nodiscard]] std::size_t allocated() const { return storage_.size(); }
   [[nodiscard]] std::size_t in_use() const { return storage_.size() - free_.size(); }
 
  private:
+  template <class Self, class F>
+  static void each_in_use_of(Self& self, F& f) {
+    std::vector<const T*> here(self.free_.begin(), self.free_.end());
+    std::sort(here.begin(), here.end(), std::less<>());
+    for (auto& object : self.storage_) {
+      if (!std::binary_search(here.begin(), here.end(), &object, std::less<>())) f(object);
+    }
+  }
+
   std::deque<T> storage_;
   std::vector<T*> free_;
 };

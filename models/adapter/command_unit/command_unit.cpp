@@ -111,6 +111,7 @@ void command_unit::come_to_rest() {
   ++resets_;
   reset_asked_ = false;
   status_ = HCA_STATUS_RESET;
+  if (on_rest_) on_rest_();
 }
 
 bool command_unit::execute_next() {

@@ -74,6 +74,10 @@ class command_unit : public unit, public faulty {
 
   // Drives the reset line.
   void reset();
+  // Returns whether no reset is under way.
+  [[nodiscard]] bool at_rest() const { return !reset_asked_; }
+  // Sets the call for the end of a reset.
+  void on_rest(std::function<void()> told) { on_rest_ = std::move(told); }
   // Tells software the state of the link of a port.
   void port_changed(unsigned port, bool up);
   // Sets the call for a multicast LID whose number of groups at a port changed: the subnet manager needs to know.
@@ -149,6 +153,7 @@ class command_unit : public unit, public faulty {
   std::uint32_t status_ = HCA_STATUS_RESET;
   bool reset_asked_ = false;
   group_change on_group_;
+  std::function<void()> on_rest_;
   std::vector<std::pair<unsigned, std::uint16_t>> group_lids_;  // port and LID, one for each group
   std::bitset<HCA_PORTS> down_;
   std::bitset<HCA_PORTS> told_down_;  // the last states told to software

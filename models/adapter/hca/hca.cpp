@@ -118,6 +118,7 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
   if (config.icm.map_sets != 0 && config.dma_engine.implementation.name != "model") {
     throw std::invalid_argument("hca.icm.map_sets: the DMA engine's model alone has a map of ICM; set it to 0");
   }
+  command_unit.on_rest([this] { light_ports(); });
   std::map<const void*, std::size_t> taken;
   const auto next = [&taken](auto& targets) -> auto& {
     return targets.at(taken[&targets]++);
@@ -140,6 +141,17 @@ hca::hca(const sc_core::sc_module_name& name, const hca_config& config, packet_p
 void hca::reset() {
   if (atc) atc->reset();
   command_unit.reset();
+}
+
+void hca::power(bool on) {
+  powered_ = on;
+  light_ports();
+}
+
+void hca::light_ports() {
+  for (unsigned i = 0; i < ports(); ++i) {
+    if (!powered_ || command_unit.at_rest()) port_at(i).power(powered_);
+  }
 }
 
 }  // namespace hcasim

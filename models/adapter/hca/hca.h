@@ -96,6 +96,8 @@ class hca : public sc_core::sc_module {
 
   // Its reset line.
   void reset();
+  // Tells whether the adapter has power. Its ports are dark without power, and after that until a reset is done.
+  void power(bool on);
 
   [[nodiscard]] unsigned ports() const { return port2 ? 2 : 1; }
   hcasim::port& port_at(unsigned i) { return i == 0 ? port : *port2; }
@@ -113,6 +115,9 @@ class hca : public sc_core::sc_module {
     return reference;
   }
 
+  void light_ports();
+
+  bool powered_ = true;
   std::vector<std::unique_ptr<unit>> others_;
 };
 

@@ -68,7 +68,20 @@ void port::take(lane& l, packet& p) {
   queue_.at(t + clock_.cycles(config_.egress_latency), call_holder<&passing::self, &port::launch>(r));
 }
 
+void port::power(bool on) {
+  if (dark_ == !on) return;
+  dark_ = !on;
+  if (on_power_) on_power_(on);
+}
+
+void port::lose(passing& r) {
+  packets_.put(*r.p);
+  gone(r, now());
+}
+
 void port::launch(passing& r) {
+  if (dark_) [[unlikely]]
+    return lose(r);
   packet& p = *r.p;
   ps t = now();
   if (p.header.dest_lid == lid_) {

@@ -13,11 +13,15 @@
 // at once (TLM_COMPLETED), or later and holds the receive buffer meanwhile (TLM_ACCEPTED). Only then is the link answered,
 // which gives the credits back.
 //
+// Without power a port drops leaving packets, also to its own LID. Its link drops arriving ones.
+//
 // Ownership of packets: the sender's until the answer, the receiver's from then on. The consumer returns a packet to the pool
 // after its answer, or before it returns TLM_COMPLETED. After the answer no other unit looks at the packet.
 #pragma once
 
 #include <deque>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "models/adapter/port/port_config.h"
@@ -43,6 +47,10 @@ class port : public unit {
        unsigned senders, packet_pool& packets);
 
   void list_waiting(waiting_list& list) const override;
+  // Tells whether the adapter has power.
+  void power(bool on);
+  // Sets the listener for the power, at the link.
+  void on_power(std::function<void(bool on)> told) { on_power_ = std::move(told); }
 
  private:
   enum class drop : std::uint8_t { none, icrc, malformed, wrong_lid, bad_pkey, wrong_gid };
@@ -86,6 +94,7 @@ class port : public unit {
   [[nodiscard]] std::size_t occupancy(lane& l) const;
   void take(lane& l, packet& p);
   void launch(passing& r);
+  void lose(passing& r);
   void turn_around(const packet& p, ps t);
   void gone(passing& r, ps t);
   void sent(lane& l, ps t);
@@ -107,6 +116,8 @@ class port : public unit {
   const clock_domain clock_;
   const hca_gid gid_;
   packet_pool& packets_;
+  bool dark_ = false;  // without power
+  std::function<void(bool)> on_power_;
   std::deque<sender> senders_;
   std::vector<lane> lanes_;
   server egress_pipe_, ingress_pipe_;

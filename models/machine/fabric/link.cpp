@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "tlm/base/delegate.h"
 
@@ -152,14 +153,20 @@ ps link::transmit(unsigned end, unsigned vl, packet& p, ps t) {
 }
 
 bool link::swallow() {
-  if (down_ != 0) return true;
+  if (down_ != 0 || sides_[0].dark || sides_[1].dark) {
+    ++lost_to_faults_;
+    return true;
+  }
   if (to_lose_ == 0) return false;
-  disturbed_ = --to_lose_ != 0;
+  --to_lose_;
+  ++lost_to_faults_;
+  look();
   return true;
 }
 
 void link::end_of_fault() {
-  if (--down_ == 0) set_up(true);
+  --down_;
+  tell();
 }
 
 void link::inject(std::size_t kind, const fault_request& r) {
@@ -167,9 +174,10 @@ void link::inject(std::size_t kind, const fault_request& r) {
   const ps length = r.length > 0_ps ? r.length : config_.retraining;
   if (what == "loss_burst") {
     to_lose_ += r.count;
-    disturbed_ = true;
+    look();
   } else if (what == "link_down") {
-    if (down_++ == 0) set_up(false);
+    ++down_;
+    tell();
     queue_.at(now() + length, call<&link::end_of_fault>(this));
   } else if (config_.buffer != 0) {
     for (direction& d : directions_) {
@@ -189,18 +197,50 @@ void link::lose_credits(lane& l, const fault_request& r, ps length) const {
 
 void link::withdraw() {
   to_lose_ = 0;
-  disturbed_ = down_ != 0;
+  look();
 }
 
-void link::set_up(bool up) {
-  disturbed_ = !up || to_lose_ != 0;
-  for (const auto& told : listeners_) told(up);
+void link::power(unsigned end, bool on) {
+  if (sides_[end].dark == !on) return;
+  sides_[end].dark = !on;
+  if (!on) {
+    flights_.each_in_use([&](flight& f) { f.cut |= f.end != end || f.p->last_bit > now() + config_.propagation; });
+    lose_waiting(end);
+  }
+  tell();
+}
+
+// Loses the packets that wait for credits.
+void link::lose_waiting(unsigned end) {
+  direction& d = directions_[end];
+  for (lane& l : d.lanes) {
+    while (!l.queue.empty()) {
+      packet& p = *l.queue.pop().p;
+      ++d.lost;
+      ++lost_to_faults_;
+      p.last_bit = ps(0);
+      packets_.put(p);
+      target_socket<packet>::respond_ahead(p, now());
+    }
+    d.waiting_packets.set(0, now());
+  }
+}
+
+// Tells each end whether it sees the link up.
+void link::tell() {
+  look();
+  for (unsigned end = 0; end < 2; ++end) {
+    side& s = sides_[end];
+    const bool up = down_ == 0 && !sides_[1 - end].dark;
+    if (std::exchange(s.told_up, up) == up) continue;
+    for (const auto& told : s.listeners) told(up);
+  }
 }
 
 void link::launch(unsigned end, unsigned vl, packet& p, std::uint32_t blocks, ps first, ps last) {
   p.last_bit = last;
   flight& f = flights_.get();
-  f = {this, &p, end, vl, blocks};
+  f = {this, &p, end, vl, blocks, false};
   queue_.at(early_[1 - end] ? first : last, call_holder<&flight::self, &link::arrive>(f));
 }
 
@@ -218,6 +258,13 @@ void link::corrupt(direction& d, packet& p) const {
 
 void link::arrive(flight& f) {
   packet& p = *f.p;
+  if (f.cut) [[unlikely]] {
+    ++directions_[f.end].lost;
+    ++lost_to_faults_;
+    p.last_bit = ps(0);
+    packets_.put(p);
+    return received(f, now());
+  }
   p.waiter = {};
   call_on_response<&flight::self, &link::received>(p, f);
   ps t = now();

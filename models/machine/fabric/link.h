@@ -51,12 +51,17 @@ class link : public unit, public faulty {
   [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return link_fault_kinds; }
   void inject(std::size_t kind, const fault_request& r) override;
   void withdraw() override;
-  // Adds a listener for the link going down and coming up, at both ends.
-  void on_change(std::function<void(bool up)> listener) { listeners_.push_back(std::move(listener)); }
+  // Adds a listener of the device at `end` for the link going down and coming up.
+  void on_change(unsigned end, std::function<void(bool up)> listener) { sides_[end].listeners.push_back(std::move(listener)); }
+  // Tells whether the device at `end` has power. Without power the device neither sends nor receives, packets on the wire are
+  // cut, and the other end finds the link down.
+  void power(unsigned end, bool on);
 
   // Returns the credits that the sender at `end` could use at `at`, in 64-byte blocks.
   [[nodiscard]] std::uint64_t free_blocks(unsigned end, unsigned lane, ps at = now()) const;  // never: all are home
   [[nodiscard]] double utilisation(unsigned end) const;
+  // Returns how many of the lost packets were lost to requested faults, and not to the random `loss`.
+  [[nodiscard]] std::uint64_t lost_to_faults() const { return lost_to_faults_; }
 
  private:
   struct credit_return {
@@ -81,6 +86,12 @@ class link : public unit, public faulty {
     unsigned end = 0;
     unsigned vl = 0;
     std::uint32_t blocks = 0;
+    bool cut = false;  // lost on the way
+  };
+  struct side {
+    std::vector<std::function<void(bool)>> listeners;
+    bool dark = false;  // its device has no power
+    bool told_up = true;
   };
   struct lane_event {
     link* self = nullptr;
@@ -102,7 +113,9 @@ class link : public unit, public faulty {
   [[nodiscard]] bool may_start(const direction& d, const lane& l, std::uint32_t blocks, ps t) const;
   ps transmit(unsigned end, unsigned vl, packet& p, ps t);
   bool swallow();
-  void set_up(bool up);
+  void lose_waiting(unsigned end);
+  void tell();
+  void look() { disturbed_ = down_ != 0 || to_lose_ != 0 || sides_[0].dark || sides_[1].dark; }
   void launch(unsigned end, unsigned vl, packet& p, std::uint32_t blocks, ps first, ps last);
   void corrupt(direction& d, packet& p) const;
   void arrive(flight& f);
@@ -121,10 +134,11 @@ class link : public unit, public faulty {
   packet_pool& packets_;
   std::function<fault(const packet&, unsigned)> filter_;
   std::array<bool, 2> early_{};
-  bool disturbed_ = false;
+  bool disturbed_ = false;  // a member below may affect packets: looked at once a packet
   std::uint64_t down_ = 0;  // downs under way; 0 = the link is up
   std::uint64_t to_lose_ = 0;
-  std::vector<std::function<void(bool)>> listeners_;
+  std::uint64_t lost_to_faults_ = 0;
+  std::array<side, 2> sides_;
   std::array<direction, 2> directions_;  // by the end that sends
   std::vector<lane_event> lane_events_;
   pool<flight> flights_;

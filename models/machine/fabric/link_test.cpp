@@ -1,6 +1,7 @@
 #include "models/machine/fabric/link.h"
 
 #include <gtest/gtest.h>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -339,6 +340,40 @@ TEST(LinkFaults, FewLostCreditsNarrowTheWindow) {
   EXPECT_EQ(t.wire.free_blocks(0, 0), 16U);
   EXPECT_EQ(t.wire.free_blocks(1, 0), 33U);
 }
+
+class LinkPower : public ::testing::TestWithParam<unsigned> {};
+
+// The first packet is on the wire in whole, the second in part, and the third not at all when an end loses its power.
+TEST_P(LinkPower, ADeviceWithoutNeitherSendsNorReceives) {
+  const unsigned end = GetParam();
+  const ps serial = bit_rate{100e9}.time_for(1026);
+  link_config c = plain_link(25_ns);
+  c.buffer = 64 * 17 * 3;
+  bench t(c);
+  std::array<std::vector<bool>, 2> told;
+  for (const unsigned e : {0U, 1U}) t.wire.on_change(e, [&told, e](bool up) { told[e].push_back(up); });
+  for (std::uint32_t i = 0; i < 5; ++i) t.a.send(make_packet(t.packets, i, 1000), 0_ps);
+  run_for(serial + 10_ns);
+  t.wire.power(end, false);
+  run_for(10_us);
+  EXPECT_EQ(psns(t.b), end == 0 ? std::vector<std::uint32_t>{0} : std::vector<std::uint32_t>{});
+  EXPECT_EQ(t.a.taken.size(), 5U) << "the sender waits for no credits";
+  t.b.send(make_packet(t.packets, 9, 100), now());
+  run_for(10_us);
+  EXPECT_TRUE(t.a.arrivals.empty());
+  EXPECT_EQ(value_of(t.wire, "end0_lost") + static_cast<double>(t.b.arrivals.size()), 5);
+  EXPECT_EQ(t.wire.lost_to_faults(), end == 0 ? 5U : 6U);
+  t.wire.power(end, true);
+  t.a.send(make_packet(t.packets, 5, 1000), now());
+  run_for(10_us);
+  EXPECT_EQ(psns(t.b).back(), 5U);
+  EXPECT_EQ(t.wire.free_blocks(0, 0), 51U);
+  EXPECT_EQ(t.packets.in_use(), 0U);
+  EXPECT_EQ(told[1 - end], (std::vector<bool>{false, true}));
+  EXPECT_TRUE(told[end].empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Ends, LinkPower, ::testing::Values(0U, 1U));
 
 TEST(LinkFaults, DuplicateComesRightBehindTheOriginal) {
   bench t(plain_link(25_ns));

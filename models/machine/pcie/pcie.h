@@ -22,8 +22,10 @@
 //   pcie_bursts                                      the bursts under way
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "models/machine/pcie/pcie_completions.h"
 #include "models/machine/pcie/pcie_requests.h"
@@ -52,6 +54,8 @@ class pcie : public unit, public faulty {
 
   // Sets the action of a function reset of `device`.
   void map_reset(unsigned device, action line) { devices_.at(device)->function.reset = line; }
+  // Sets the call for `device` losing its power, and getting power again.
+  void map_power(unsigned device, std::function<void(bool on)> line) { devices_.at(device)->function.power = std::move(line); }
   [[nodiscard]] bool link_up(unsigned device) const { return devices_.at(device)->function.link_up(); }
 
   // Returns the faults of device 0.

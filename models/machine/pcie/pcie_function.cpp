@@ -82,11 +82,13 @@ void pcie_function::end_mastering() {
 void pcie_function::lose_link() {
   link_up_ = false;
   errors_ |= PCI_ERROR_SURPRISE_DOWN;
+  if (power) power(false);
 }
 
 void pcie_function::link_is_back() {
   link_up_ = true;
   look();
+  if (power) power(true);
 }
 
 std::uint32_t pcie_function::read(std::uint32_t offset) const {

@@ -1,6 +1,7 @@
 // The function of a device: configuration registers (firmware/abi/pci_config.h), faults asked for its bursts, and noted errors.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "models/machine/pcie/pcie_burst.h"
@@ -29,7 +30,8 @@ class pcie_function {
   void lose_link();
   void link_is_back();
 
-  action reset;  // the device's reset line
+  action reset;                        // the device's reset line
+  std::function<void(bool on)> power;  // the device's power
   counter faults, blocked;
 
  private:
