@@ -60,12 +60,23 @@ void fault_schedule::fall_due(entry& e) {
 }
 
 void fault_schedule::happen(entry& e) {
+  if (e.account.times++ == 0) e.account.first = now();
+  e.account.last = now();
   e.unit->inject(e.kind, {.count = e.order.count, .length = e.order.length, .draw = e.random.next()});
   if (e.order.every <= 0_ps) return;
   constexpr std::uint64_t grain = 1 << 20;
   const double share = static_cast<double>(e.random.below(grain) + 1) / static_cast<double>(grain);
   const double gap = -std::log(share) * static_cast<double>(e.order.every.count());
   plan(e, now() + ps(std::max<std::int64_t>(1, static_cast<std::int64_t>(gap))));
+}
+
+std::vector<fault_account> fault_schedule::accounts() const {
+  std::vector<fault_account> all;
+  for (const entry& e : entries_) {
+    all.push_back(e.account);
+    all.back().order = &e.order;
+  }
+  return all;
 }
 
 }  // namespace hcasim

@@ -1,6 +1,7 @@
 // Faults of a description: at a time, or again and again. They never keep a simulation going.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <string>
 #include <vector>
@@ -20,10 +21,21 @@ struct fault_order {
   ps length{0};
 };
 
+// A fault of a description, and when it has begun.
+struct fault_account {
+  const fault_order* order = nullptr;
+  std::uint64_t times = 0;
+  ps first = never;
+  ps last = never;
+};
+
 class fault_schedule {
  public:
   // `top`: the system, whose units are there. Throws std::invalid_argument: no such place, or no such fault there.
   fault_schedule(const sc_core::sc_object& top, const std::vector<fault_order>& orders, std::uint64_t seed);
+
+  // Returns the faults in the order of the description.
+  [[nodiscard]] std::vector<fault_account> accounts() const;
 
  private:
   struct entry {
@@ -32,6 +44,7 @@ class fault_schedule {
     std::size_t kind = 0;
     fault_order order;
     random_stream random;
+    fault_account account{};
   };
   void plan(entry& e, ps when);
   void fall_due(entry& e);

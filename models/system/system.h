@@ -87,6 +87,7 @@ class system : public sc_core::sc_module {
   // Plugs in the unit that stands in a node's place, when the description has an outside. Before the simulation starts.
   void plug_outside(initiator_socket<packet>& sends, target_socket<packet>& receives);
   [[nodiscard]] const hcasim::watchdog& watch() const { return *watchdog_; }
+  [[nodiscard]] const fault_schedule& faults() const { return *faults_; }
 
  private:
   void add_nodes();

@@ -54,6 +54,17 @@ TEST_F(traffic_faults, a_host_lost_between_phases_fails_the_run) {
   }
 }
 
+// A run that ends before its fault begins says nothing about the fault.
+TEST_F(traffic_faults, that_have_not_begun_fail_the_run) {
+  const std::string flow = "  groups: {a: 0, b: 1}\n  flows:\n    w: {from: a, to: b, write: 1, messages: 100}\n";
+  for (const char* when : {"at: 10 ms", "at: 10 ms, every: 1 ms"}) {
+    fails_with(run("", fmt::format("{}, where: link1, what: loss_burst", when), flow),
+               "failed: faults, entry 1: link1 loss_burst at 10 ms has not begun, because the run ended at ");
+  }
+  const outcome begun = run("", "every: 100 us, where: link1, what: loss_burst", flow);
+  EXPECT_EQ(begun.status, 0) << begun.text;
+}
+
 // A list on the command line may be written as in a file.
 TEST_F(traffic_faults, are_read_in_both_forms) {
   const std::string first = "at: 3 us, where: link0, what: loss_burst";

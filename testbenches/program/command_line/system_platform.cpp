@@ -123,6 +123,17 @@ void write_memory_peers(system& s, const std::filesystem::path& folder) {
   }
 }
 
+// A fault that has not begun says nothing about the machine.
+void refuse_faults_to_come(run_context& run, const system& s) {
+  const std::vector<fault_account> all = s.faults().accounts();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const fault_order& o = *all[i].order;
+    if (all[i].times != 0) continue;
+    run.fail(fmt::format("faults, entry {}: {} {} at {} has not begun, because the run ended at {}; choose an earlier time",
+                         i + 1, o.where, o.what, time_text(o.at), time_text(now())));
+  }
+}
+
 class system_platform : public platform {
  public:
   void knobs(knob_visitor& k) override {
@@ -164,6 +175,7 @@ class system_platform : public platform {
       auto& s = run.make<system>("system", config);
       run.watched([&s] { return s.watch().stalled(); }, [&s] { return s.watch().waiting(); });
       run.at_end([&run, &s] { write_memory_peers(s, run.folder()); });
+      run.at_end([&run, &s] { refuse_faults_to_come(run, s); });
       return s;
     } catch (const std::invalid_argument& e) {
       throw input_error(fmt::format("the description does not fit together: {}; see 'hcasim params' and docs/units", e.what()));
