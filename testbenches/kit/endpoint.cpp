@@ -9,12 +9,21 @@
 
 namespace hcasim::kit {
 
+namespace {
+
+std::string cause_of(int error) {
+  if (error == ETIMEDOUT) return "; a command was not answered within driver.command_timeout";
+  return error == EIO ? "; the device has failed" : "";
+}
+
+}  // namespace
+
 void cannot_make(const limit& of, int error) {
   std::string text = std::string("cannot make ") + of.what + ": " + std::strerror(error);
-  if (error == ETIMEDOUT || error == EIO) text += "; a command was not answered within driver.command_timeout";
+  text += cause_of(error);
   if (error == EINVAL) text += "; its limits are in hca.command_unit";
   if (error == ENOMEM) text += std::string("; their number is limited by ") + of.said_by;
-  throw std::runtime_error(text);
+  throw verb_error(text);
 }
 
 process_context::process_context(cpu& thread, node& on) : c(thread), n(on), memory(on.host.memory_bytes(), on.host.seed()) {
@@ -59,9 +68,11 @@ address process_context::address_of(const ibv_qp* qp, const qp_options& o) const
 void process_context::must_connect(ibv_qp* qp, const address& peer, const qp_options& o) {
   const int error = connect(qp, peer, o);
   if (error == 0) return;
-  throw std::runtime_error(
-      std::string("cannot connect a QP: ") + std::strerror(error) +
-      "; its MTU may be that of hca.port.mtu and link.buffer, its READ depth hca.command_unit.max_read_depth");
+  std::string cause = cause_of(error);
+  if (cause.empty()) {
+    cause = "; its MTU may be that of hca.port.mtu and link.buffer, its READ depth hca.command_unit.max_read_depth";
+  }
+  throw verb_error(std::string("cannot connect a QP: ") + std::strerror(error) + cause);
 }
 
 ibv_global_route global_route_to(std::uint16_t lid) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "models/driver/verbs/verbs.h"
@@ -79,7 +80,13 @@ inline constexpr limit limit_of<ibv_qp>{"a QP", "driver.log_qps, driver.table_by
 template <>
 inline constexpr limit limit_of<ibv_srq>{"an SRQ", "driver.log_qps, driver.table_bytes and hca.command_unit"};
 
-// Throws std::runtime_error with the object, the reason, and the knob of the limit.
+// A verb has failed; start_program adds the place.
+class verb_error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Throws verb_error with the object, the reason, and the knob of the limit.
 [[noreturn]] void cannot_make(const limit& of, int error);
 // Returns the object that a verb has made; a null pointer is an error, by errno.
 template <class T>

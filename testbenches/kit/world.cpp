@@ -1,11 +1,22 @@
 #include "testbenches/kit/world.h"
 
 #include <cstring>
+#include <sstream>
 #include <stdexcept>
 
+#include "testbenches/kit/endpoint.h"
 #include "testbenches/kit/implementations.h"
 
 namespace hcasim::kit {
+namespace {
+
+std::string place_of(std::size_t host, const cpu& c) {
+  std::ostringstream text;
+  text << "; on node" << host << " at " << to_us(c.time()) << " us";
+  return text.str();
+}
+
+}  // namespace
 
 void start_program(system& s, std::size_t i, const std::string& name, program body,
                    std::function<void(const std::string&)> failed) {
@@ -18,7 +29,11 @@ void start_program(system& s, std::size_t i, const std::string& name, program bo
       failed(why);
       return;
     }
-    body(c, n);
+    try {
+      body(c, n);
+    } catch (const verb_error& e) {
+      throw verb_error(std::string(e.what()) + place_of(i, c));
+    }
     c.sync();
   });
 }

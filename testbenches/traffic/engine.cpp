@@ -149,6 +149,7 @@ void engine::start_issuer(std::size_t flow, std::size_t host, process_context& p
   s.record = &records_[flow];
   s.with = with_;
   s.flow_number = flow;
+  s.host = host;
   s.seed = seed_;
   s.name = fmt::format("traffic.{}.{}.thread{}", f.name, host, thread);
   s.queues = &flows_[flow].queues.at(host)[thread];

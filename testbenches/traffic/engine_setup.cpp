@@ -223,8 +223,8 @@ void engine::connect_target(std::size_t flow, process_context& p, std::size_t nu
     if (member != x.target_qp) p.must_connect(member, x.source, q);
     const int error = ibv_attach_mcast(p.c, member, &group.grh.dgid, group.dlid);
     if (error != 0)
-      throw std::runtime_error(fmt::format("a multicast group takes no member: {}; groups take numbers of QPs (driver.log_qps)",
-                                           std::strerror(error)));
+      throw verb_error(fmt::format("a multicast group takes no member: {}; groups take numbers of QPs (driver.log_qps)",
+                                   std::strerror(error)));
   }
 }
 
@@ -239,7 +239,7 @@ void engine::open_windows(std::size_t flow, std::size_t host, process_context& p
     ibv_mw* const mw = made(ibv_alloc_mw(p.c, p.pd, of_each_qp ? IBV_MW_TYPE_2 : IBV_MW_TYPE_1));
     const ibv_wc wc = of_each_qp ? bind(p.c, qp, mw, ibv_inc_rkey(mw->rkey), all) : bind_type_1(p.c, qp, mw, all);
     if (wc.status != IBV_WC_SUCCESS)
-      throw std::runtime_error(fmt::format("a long-lived window cannot be bound: {}", ibv_wc_status_str(wc.status)));
+      throw verb_error(fmt::format("a long-lived window cannot be bound: {}", ibv_wc_status_str(wc.status)));
     return remote_region{named[i].address, mw->rkey};
   };
   for (std::size_t i = 0; i < f.connections(); ++i) {

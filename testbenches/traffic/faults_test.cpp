@@ -65,6 +65,21 @@ TEST_F(traffic_faults, that_have_not_begun_fail_the_run) {
   EXPECT_EQ(begun.status, 0) << begun.text;
 }
 
+TEST_F(traffic_faults, are_named_with_the_place_of_the_failure) {
+  const std::string flow = "  groups: {a: 0, b: 1}\n  flows:\n    w: {from: a, to: b, write: 1, messages: 6000, timeout: 6}\n";
+  const outcome down = run("", "at: 200 us, where: link1, what: link_down, length: 100 ms", flow);
+  fails_with(down, "failed: flow w: a message failed: transport retry counter exceeded; from node0 to node1, QP ");
+  fails_with(down, "packets were lost to faults, 0 by chance (link.loss), and 0 corrupted");
+  fails_with(down, "failed: the description made link1 fail by link_down at 200 us");
+  const std::string machine = "node*.driver: {command_timeout: 500 us, health_period: 50 us}\n";
+  const outcome removed = run(machine, "at: 20 us, where: node1.pcie, what: surprise_removal, length: 1 ms", flow);
+  fails_with(removed, "Input/output error; the device has failed; on node1 at ");
+  fails_with(removed, "failed: node1: the device failed at ");
+  fails_with(removed, "us: it is gone");
+  fails_with(removed, "failed: the description made node1.pcie fail by surprise_removal at ");
+  EXPECT_EQ(removed.text.find("command_timeout"), std::string::npos) << removed.text;
+}
+
 // A list on the command line may be written as in a file.
 TEST_F(traffic_faults, are_read_in_both_forms) {
   const std::string first = "at: 3 us, where: link0, what: loss_burst";

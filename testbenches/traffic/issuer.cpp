@@ -122,7 +122,7 @@ bool issuer::post_key_receives(std::size_t i, std::uint32_t count) {
   std::vector<ibv_sge> room{{s_.buffer.addr, static_cast<std::uint32_t>(s_.buffer.length), s_.buffer.mr->lkey}};
   for (std::uint32_t k = 0; k < count; ++k) {
     if (post_receive(c_, lanes_[i].qp, i << lane_shift, room) != 0) {
-      s_.record->fail("a receive for a key was refused");
+      fail(lanes_[i], "a receive for a key was refused");
       return false;
     }
   }
@@ -153,7 +153,7 @@ bool issuer::post(lane_state& l, std::uint32_t most) {
   for (std::uint64_t i = first; i < l.posted; ++i) l.at(i).posted = now;
   s_.record->posted(now);
   if (error == 0) error = hand_over(l, made);
-  if (error != 0) s_.record->fail(fmt::format("a post was refused: {}", std::strerror(error)));
+  if (error != 0) fail(l, fmt::format("a post was refused: {}", std::strerror(error)));
   return error == 0;
 }
 
@@ -225,14 +225,24 @@ bool issuer::post_first() {
   return std::all_of(lanes_.begin(), lanes_.end(), [&](lane_state& l) { return post_freed(l); });
 }
 
+void issuer::fail(const lane_state& l, const std::string& why) {
+  const host_pair& pair = s_.flow->pairs[l.pair];
+  s_.record->fail(
+      fmt::format("{}; from node{} to node{}, QP {}, at {:.3f} us", why, pair.from, pair.to, l.qp->qp_num, to_us(c_.time())));
+}
+
+void issuer::fail(const std::string& why) {
+  s_.record->fail(fmt::format("{}; on node{} at {:.3f} us", why, s_.host, to_us(c_.time())));
+}
+
 // A completion answers its message and the ones of its QP before it.
 bool issuer::take(const ibv_wc& wc) {
+  lane_state& l = lanes_[wc.wr_id >> lane_shift];
   if (wc.status != IBV_WC_SUCCESS) {
-    s_.record->fail(fmt::format("a message failed: {}", ibv_wc_status_str(wc.status)));
+    fail(l, fmt::format("a message failed: {}", ibv_wc_status_str(wc.status)));
     return false;
   }
   if (wc.opcode & IBV_WC_RECV) return take_key(wc);
-  lane_state& l = lanes_[wc.wr_id >> lane_shift];
   const std::uint64_t last = l.completed + static_cast<std::uint32_t>(wc.wr_id - l.completed);
   for (; l.completed <= last; ++l.completed) {
     const flight& f = l.at(l.completed);
@@ -255,7 +265,7 @@ bool issuer::post_after(std::span<const ibv_wc> news) {
 
 bool issuer::collect(int& got) {
   got = s_.queues->poll(c_, completions_);
-  if (got < 0) s_.record->fail("a completion queue cannot be polled");
+  if (got < 0) fail("a completion queue cannot be polled");
   if (got <= 0) return got == 0;
   const std::span<const ibv_wc> news(completions_.data(), static_cast<std::size_t>(got));
   return std::all_of(news.begin(), news.end(), [&](const ibv_wc& wc) { return take(wc); }) && post_after(news);
@@ -275,7 +285,7 @@ bool issuer::wait() {
   const ps next = first != never || (keyed_ && may_post()) ? std::min(first, t_.end()) : never;
   if (next == never) {
     ok = s_.queues->wait(c_, o_.wait == waiting::events ? never : patience);
-    if (!ok) s_.record->fail(fmt::format("no completion came within {} ms", patience / 1_ms));
+    if (!ok) fail(fmt::format("no completion came within {} ms", patience / 1_ms));
   } else if (next > asleep) {
     (void)s_.queues->wait(c_, next - asleep);
   }

@@ -51,6 +51,7 @@ struct issuer_settings {
   flow_record* record = nullptr;
   companion* with = nullptr;
   std::size_t flow_number = 0;
+  std::size_t host = 0;
   std::uint64_t seed = 1;
   std::string name;                     // of the random choice among QPs
   thread_queues* queues = nullptr;      // of its QPs
@@ -130,6 +131,9 @@ class issuer {
   void await_arrival(std::size_t i);
   bool collect(int& got);
   bool take(const kit::ibv_wc& wc);
+  // Notes that the flow has failed, with the QP and the time.
+  void fail(const lane_state& l, const std::string& why);
+  void fail(const std::string& why);
   bool post_after(std::span<const kit::ibv_wc> news);
   bool wait();
   [[nodiscard]] bool idle() const;

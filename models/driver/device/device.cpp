@@ -141,7 +141,7 @@ int device::give_tables(cpu& c) {
 
 command_result device::execute(cpu& c, const command& what) {
   const command_result r = commands_.execute(c, what);
-  if (commands_.dead()) fail();
+  if (commands_.dead()) fail("a command was not answered within driver.command_timeout");
   return r;
 }
 
@@ -263,7 +263,7 @@ void device::on_async(std::uint32_t type, std::uint32_t number) {
   } else if (type == HCA_EVENT_PORT) {
     return tell_port((number >> 1) + 1, (number & 1) != 0);
   } else {
-    return fail();
+    return fail("it reported a fatal error");
   }
   raise(*to, event);
 }

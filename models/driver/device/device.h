@@ -44,7 +44,11 @@ class device {
   // Fails a device that does not answer, reports a fatal state, or is gone (life.cpp). Every context is lost: the process gets
   // an event, and its verbs answer EIO, except verbs that give back. Then the adapter is cut off from memory, reset, and
   // brought up again.
-  void fail();
+  // `why`: in words that follow "the device failed:".
+  void fail(const char* why = "software gave it up");
+  // Returns the last failure's reason, or "" without any failure, and its time.
+  [[nodiscard]] const char* failure() const { return failure_; }
+  [[nodiscard]] ps failed_at() const { return failed_at_; }
   // Lets the next look at the device's health keep the simulation going. False = there is none to come.
   bool await_look();
   // Ports have the numbers of the verbs, from 1.
@@ -164,6 +168,7 @@ class device {
   bool look_to_come_ = false;
   bool look_awaited_ = false;
   ps failed_at_{0};
+  const char* failure_ = "";
   wait_queue care_;
   wait_queue cut_;
   numbers pds_{1};
@@ -187,7 +192,7 @@ inline command_result run(cpu& c, verbs::ibv_context* context, command what) {
 inline command_result insist(cpu& c, verbs::ibv_context* context, const command& what) {
   const command_result r = run(c, context, what);
   if (r.error == 0 || of(context).lost) return r;
-  context->device->fail();
+  context->device->fail("a command that takes objects back was refused");
   return run(c, context, what);
 }
 

@@ -9,6 +9,7 @@ namespace hcasim::driver {
 namespace {
 
 constexpr std::uint32_t all_ones = ~0U;  // a read of a device that is not there
+constexpr const char* is_gone = "it is gone";
 constexpr std::uint32_t fatal_errors = PCI_ERROR_SURPRISE_DOWN | PCI_ERROR_MALFORMED;
 
 }  // namespace
@@ -30,10 +31,11 @@ bool device::may_let_go(cpu& c, const process& p) {
 
 // ---- detection
 
-void device::fail() {
+void device::fail(const char* why) {
   if (failed_) return;
   failed_ = true;
   failed_at_ = now();
+  failure_ = why;
   ++counters_.failures;
   commands_.die();
   machine_.rouse();
@@ -99,12 +101,15 @@ void device::poll_health(cpu& c) {
   ++counters_.health_polls;
   const auto status = read_register<std::uint32_t>(c, at_.bar + HCA_REG_STATUS);
   c.sync();
-  if (status != HCA_STATUS_READY) return fail();
+  if (status == all_ones) return fail(is_gone);
+  if (status != HCA_STATUS_READY) return fail("its status is not ready");
   const auto errors = read_register<std::uint32_t>(c, at_.config_space + PCI_ERROR_UNCORRECTABLE);
   c.sync();
   const auto command = read_register<std::uint32_t>(c, at_.config_space + PCI_COMMAND);
   c.sync();
-  if (errors == all_ones || (errors & fatal_errors) != 0 || (command & PCI_BUS_MASTER) == 0) return fail();
+  if (errors == all_ones) return fail(is_gone);
+  if ((errors & fatal_errors) != 0) return fail("its PCIe link has a fatal error");
+  if ((command & PCI_BUS_MASTER) == 0) return fail("its bus mastering is off");
   if (errors != 0) {
     ++counters_.pcie_errors;
     write_register(c, at_.config_space + PCI_ERROR_UNCORRECTABLE, errors);

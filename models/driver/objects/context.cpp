@@ -79,7 +79,7 @@ int ibv_close_device(cpu& c, ibv_context* context) {
   device& d = *p.device;
   int error = close(c, context);
   if ((error == EIO || error == EFAULT) && !p.lost) {
-    d.fail();
+    d.fail("a context could not be closed");
     error = close(c, context);
   }
   if (!error) d.detach(&p);

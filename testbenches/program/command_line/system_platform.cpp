@@ -134,6 +134,23 @@ void refuse_faults_to_come(run_context& run, const system& s) {
   }
 }
 
+fault_effects effects_of_faults(system& s) {
+  fault_effects e;
+  for (std::size_t i = 0; i < s.links(); ++i) e.lost_packets += s.cable(i).lost_to_faults();
+  for (std::size_t i = 0; i < s.nodes(); ++i) {
+    const driver::device& d = s.at(i).device();
+    if (*d.failure() == '\0') continue;
+    e.happened.push_back(fmt::format("node{}: the device failed at {}: {}", i, time_text(d.failed_at()), d.failure()));
+  }
+  for (const fault_account& a : s.faults().accounts()) {
+    if (a.times == 0) continue;
+    const std::string often = a.times == 1 ? std::string() : fmt::format(" {} times, the last", a.times);
+    e.happened.push_back(
+        fmt::format("the description made {} fail by {}{} at {}", a.order->where, a.order->what, often, time_text(a.last)));
+  }
+  return e;
+}
+
 class system_platform : public platform {
  public:
   void knobs(knob_visitor& k) override {
@@ -176,6 +193,7 @@ class system_platform : public platform {
       run.watched([&s] { return s.watch().stalled(); }, [&s] { return s.watch().waiting(); });
       run.at_end([&run, &s] { write_memory_peers(s, run.folder()); });
       run.at_end([&run, &s] { refuse_faults_to_come(run, s); });
+      run.explained_by([&s] { return effects_of_faults(s); });
       return s;
     } catch (const std::invalid_argument& e) {
       throw input_error(fmt::format("the description does not fit together: {}; see 'hcasim params' and docs/units", e.what()));

@@ -2,6 +2,7 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cmath>
 #include <exception>
 #include <iostream>
@@ -34,18 +35,22 @@ void on_kernel_report(const sc_core::sc_report& r, const sc_core::sc_actions& ac
   if (r.get_severity() != sc_core::SC_INFO && kernel_messages) kernel_messages->push_back("SystemC: " + text_of(r));
 }
 
-// Returns the faults that were injected into packets, and their effect on QPs: the cause of many a failure. Empty = none.
-std::string faults_on_purpose() {
+// Tells the faults that were injected, and their effect on packets and QPs: the cause of many a failure.
+void tell_faults(run_context& context) {
+  fault_effects effects = context.effects();
   const std::vector<unit*> units = all_units();
-  const std::uint64_t lost = sum_counters(units, {"end0_lost", "end1_lost"});
+  const std::uint64_t all = sum_counters(units, {"end0_lost", "end1_lost"});
+  const std::uint64_t to_faults = std::min(effects.lost_packets, all);
   const std::uint64_t corrupted = sum_counters(units, {"end0_corrupted", "end1_corrupted"});
-  if (lost + corrupted == 0) return {};
-  std::vector<unit*> requesters = units;
-  std::erase_if(requesters, [](const unit* u) { return std::string_view(u->basename()) != "requester"; });
-  return fmt::format(
-      "on the way {} packets were lost (link.loss) and {} corrupted (link.corruption) on purpose; {} QPs failed at "
-      "their requester, after {} timeouts",
-      lost, corrupted, sum_counters(requesters, {"errors"}), sum_counters(requesters, {"timeouts"}));
+  if (all + corrupted != 0) {
+    std::vector<unit*> requesters = units;
+    std::erase_if(requesters, [](const unit* u) { return std::string_view(u->basename()) != "requester"; });
+    context.fail(fmt::format(
+        "on the way {} packets were lost to faults, {} by chance (link.loss), and {} corrupted (link.corruption), on purpose; "
+        "{} QPs failed at their requester, after {} timeouts",
+        to_faults, all - to_faults, corrupted, sum_counters(requesters, {"errors"}), sum_counters(requesters, {"timeouts"})));
+  }
+  for (std::string& sentence : effects.happened) context.fail(std::move(sentence));
 }
 
 // Throws input_error for a limit of the machine, which is no failure of the testbench.
@@ -85,9 +90,7 @@ void run_guarded(testbench& bench, run_context& context) {
   if (const std::string waits = context.result().passed() ? std::string() : context.starved(); !waits.empty()) {
     context.fail("nothing was left to do, but something waits; " + waits);
   }
-  if (!context.result().passed()) {
-    if (std::string faults = faults_on_purpose(); !faults.empty()) context.fail(std::move(faults));
-  }
+  if (!context.result().passed()) tell_faults(context);
   for (std::string& m : messages) context.fail(std::move(m));
 }
 

@@ -38,6 +38,12 @@ class statistics_series;
 class system;
 struct system_config;
 
+// Effects of the faults that a description asks for.
+struct fault_effects {
+  std::uint64_t lost_packets = 0;
+  std::vector<std::string> happened;  // sentences on begun faults and failed devices
+};
+
 class run_context {
  public:
   // `series`: samples statistics on the way; null = not requested.
@@ -70,6 +76,9 @@ class run_context {
   void start(ps t);
   // Sets the machine's reports: why the machine ended the simulation (empty = it did not), and the waiting requests.
   void watched(std::function<std::string()> stalled, std::function<std::string()> waiting);
+  // Sets the machine's account of faults and failed devices, for a run that fails.
+  void explained_by(std::function<fault_effects()> f) { effects_ = std::move(f); }
+  [[nodiscard]] fault_effects effects() const { return effects_ ? effects_() : fault_effects{}; }
   // Returns the requests still waiting when the simulation ended because nothing was left to do.
   [[nodiscard]] std::string starved() const;
   [[nodiscard]] double simulating_seconds() const { return simulating_seconds_; }
@@ -123,6 +132,7 @@ class run_context {
   run_watch* watch_ = nullptr;
   std::function<std::string()> stalled_;
   std::function<std::string()> waiting_;
+  std::function<fault_effects()> effects_;
 };
 
 // Groups of a testbench's knobs whose members the description names. Paths are those below the testbench's own group.
