@@ -3,6 +3,7 @@
 #include "models/driver/device/device.h"
 #include "models/driver/objects/pinned_range.h"
 #include "models/driver/objects/registration_rules.h"
+#include "models/driver/verbs/verbs_observer.h"
 
 namespace hcasim::driver {
 
@@ -89,6 +90,7 @@ int hcax_map_mr(cpu& c, ibv_mr* handle, std::uint64_t addr, std::uint64_t length
   process& p = of(mr.context);
   if (mr.kind != region_kind::fast || length == 0 || range_wraps(addr, length)) return EINVAL;
   if (pages_of(addr, length) > mr.max_pages) return EINVAL;
+  const ps begin = c.time();
   std::vector<hca_chunk> chunks;
   std::uint64_t dma = 0;
   if (const int error = pin_range(c, p, addr, length, true, chunks, dma)) return error;
@@ -103,6 +105,8 @@ int hcax_map_mr(cpu& c, ibv_mr* handle, std::uint64_t addr, std::uint64_t length
   mr.length = length;
   mr.pinned_at = addr;
   mr.pinned_bytes = length;
+  if (observer_of_verbs) [[unlikely]]
+    observer_of_verbs->mapped(c, begin);
   return 0;
 }
 

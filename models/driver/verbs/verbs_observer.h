@@ -22,6 +22,8 @@ class verbs_observer {
   virtual void modified(verbs::ibv_qp& qp, const verbs::ibv_qp_attr& to, int mask) = 0;
   virtual void ending(verbs::ibv_qp& qp) = 0;
   virtual void joined(verbs::ibv_qp& qp, const verbs::ibv_gid& group, std::uint16_t lid) = 0;
+  // Notes that a fast registration got its memory.
+  virtual void mapped(const cpu& c, ps begin) = 0;
   // Notes a post; `end`: the first request that was not posted, null = all were.
   virtual void sent(const cpu& c, ps begin, verbs::ibv_qp& qp, const verbs::ibv_send_wr* first,
                     const verbs::ibv_send_wr* end) = 0;

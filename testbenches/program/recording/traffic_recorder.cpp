@@ -292,6 +292,14 @@ void traffic_recorder::xrc_target(const ibv_qp& qp, const ibv_send_wr& wr) {
   fmt::format_to(std::back_inserter(text_), " srq {}", at->second);
 }
 
+// A replay maps the memory itself, so this is no own time of the thread.
+void traffic_recorder::mapped(const cpu& c, ps begin) {
+  thread& t = thread_of(c);
+  spend_own_time(t, begin, false);
+  t.idle = false;
+  t.ended = c.time();
+}
+
 void traffic_recorder::sent(const cpu& c, ps begin, ibv_qp& qp, const ibv_send_wr* first, const ibv_send_wr* end) {
   thread& t = thread_of(c);
   spend_own_time(t, begin, false);

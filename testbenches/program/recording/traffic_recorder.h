@@ -40,6 +40,7 @@ class traffic_recorder final : public driver::verbs_observer {
   void modified(verbs::ibv_qp& qp, const verbs::ibv_qp_attr& to, int mask) override;
   void ending(verbs::ibv_qp& qp) override;
   void joined(verbs::ibv_qp& qp, const verbs::ibv_gid& group, std::uint16_t lid) override;
+  void mapped(const cpu& c, ps begin) override;
   void sent(const cpu& c, ps begin, verbs::ibv_qp& qp, const verbs::ibv_send_wr* first, const verbs::ibv_send_wr* end) override;
   void received(const cpu& c, ps begin, verbs::ibv_qp& qp, const verbs::ibv_recv_wr* first,
                 const verbs::ibv_recv_wr* end) override;

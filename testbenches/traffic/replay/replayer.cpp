@@ -109,6 +109,7 @@ void replayer::run_thread(std::size_t number, cpu& c) {
   play& p = plays_[number];
   bool ok = true;
   for (const std::size_t first = leading_receives(t); ok && p.next < first; ++p.next) ok = receive(number, c);
+  map_regions(number, c);
   all_ready_.arrive(c);
   begin_ = std::min(begin_, c.time());
   if (ok) play_steps(number, c);
@@ -136,6 +137,7 @@ void replayer::play_steps(std::size_t number, cpu& c) {
   bool first = true;
   while (p.next < t.steps.size()) {
     const trace_step& s = t.steps[p.next];
+    if (!first) map_regions(number, c);
     spend_own_time(s, std::exchange(first, false), c);
     bool ok = true;
     switch (s.kind) {
@@ -173,14 +175,26 @@ void replayer::add_places(const trace_step& s, std::uint32_t node, std::vector<i
   }
 }
 
+// Maps memory for the fast registrations of the thread's next post, which is before the post's time in the record, too.
+void replayer::map_regions(std::size_t number, cpu& c) {
+  const std::vector<trace_step>& steps = trace_.threads[number].steps;
+  bool more = true;
+  for (std::size_t i = plays_[number].next; more && i < steps.size() && steps[i].kind == step_kind::post; ++i) {
+    more = steps[i].more;
+    if (steps[i].opcode != IBV_WR_REG_MR) continue;
+    const trace_piece& piece = trace_.pieces[steps[i].first];
+    // Refused, if at all, with the post.
+    (void)hcax_map_mr(c, keys_[steps[i].remote.of].fast, remote_place(piece.at).first, piece.length);
+  }
+}
+
 // Makes the next key of a window or a fast registration, for the piece that the request names.
-void replayer::make_key(const trace_step& s, ibv_send_wr& wr, cpu& c) {
+void replayer::make_key(const trace_step& s, ibv_send_wr& wr) {
   key_state& k = keys_[s.remote.of];
   const bool covers = s.count != 0;
   const trace_piece piece = covers ? trace_.pieces[s.first] : trace_piece{};
   k.address = covers ? remote_place(piece.at).first : 0;
   if (k.fast) {
-    (void)hcax_map_mr(c, k.fast, k.address, piece.length);  // refused, if at all, with the post
     k.key = ibv_inc_rkey(k.fast->rkey);
     wr.reg_mr = {k.fast, k.key, s.access};
     return;
@@ -203,21 +217,21 @@ void replayer::keep_key(const trace_step& s) {
 
 bool replayer::bind_type1(const trace_step& s, cpu& c) {
   ibv_send_wr wr{};
-  make_key(s, wr, c);
+  make_key(s, wr);
   first_post_ = std::min(first_post_, c.time());
   ibv_mw_bind bind{s.line, s.flags, wr.bind_mw.bind_info};
   const int error = ibv_bind_mw(c, qps_[s.object].qp, keys_[s.remote.of].window, &bind);
   return error == 0 || fail(s, fmt::format("the bind is refused: {}", std::strerror(error)));
 }
 
-void replayer::request(const trace_step& s, ibv_send_wr& wr, std::vector<ibv_sge>& places, std::uint32_t node, cpu& c) {
+void replayer::request(const trace_step& s, ibv_send_wr& wr, std::vector<ibv_sge>& places, std::uint32_t node) {
   const trace_qp& q = trace_.qps[s.object];
   wr = {};
   wr.wr_id = s.line;
   wr.opcode = s.opcode;
   wr.send_flags = s.flags;
   ++posts_[node];
-  if (s.opcode == IBV_WR_BIND_MW || s.opcode == IBV_WR_REG_MR) return make_key(s, wr, c);
+  if (s.opcode == IBV_WR_BIND_MW || s.opcode == IBV_WR_REG_MR) return make_key(s, wr);
   add_places(s, node, places);
   for (const ibv_sge& place : places) payload_[node] += place.length;
   if (s.shared != nothing) wr.qp_type.xrc.remote_srqn = shared_[s.shared].number;
@@ -251,7 +265,7 @@ bool replayer::post(std::size_t number, cpu& c) {
   std::vector<ibv_send_wr> requests(count);
   std::vector<std::vector<ibv_sge>> places(count);
   for (std::size_t i = 0; i < count; ++i) {
-    request(t.steps[begin + i], requests[i], places[i], t.node, c);
+    request(t.steps[begin + i], requests[i], places[i], t.node);
     requests[i].sg_list = places[i].data();
     requests[i].num_sge = static_cast<int>(places[i].size());
     if (i != 0) requests[i - 1].next = &requests[i];

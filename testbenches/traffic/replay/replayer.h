@@ -108,7 +108,8 @@ class replayer {
   void play_steps(std::size_t number, cpu& c);
   void spend_own_time(const trace_step& s, bool first, cpu& c) const;
   bool post(std::size_t number, cpu& c);
-  void make_key(const trace_step& s, kit::ibv_send_wr& wr, cpu& c);
+  void map_regions(std::size_t number, cpu& c);
+  void make_key(const trace_step& s, kit::ibv_send_wr& wr);
   void keep_key(const trace_step& s);
   [[nodiscard]] bool is_type1_bind(const trace_step& s) const;
   bool bind_type1(const trace_step& s, cpu& c);
@@ -119,7 +120,7 @@ class replayer {
   int poll(const trace_step& s, std::uint32_t queue, cpu& c);
   bool finds_failure(const trace_step& s, std::uint32_t node, cpu& c);
   bool wait(const trace_step& s, cpu& c);
-  void request(const trace_step& s, kit::ibv_send_wr& wr, std::vector<kit::ibv_sge>& places, std::uint32_t node, cpu& c);
+  void request(const trace_step& s, kit::ibv_send_wr& wr, std::vector<kit::ibv_sge>& places, std::uint32_t node);
   // Returns the address and the key of a place, as they are now.
   [[nodiscard]] std::pair<std::uint64_t, std::uint32_t> remote_place(const trace_place& p) const;
   void add_places(const trace_step& s, std::uint32_t node, std::vector<kit::ibv_sge>& places) const;
