@@ -325,7 +325,9 @@ int replayer::poll(const trace_step& s, std::uint32_t queue, cpu& c) {
 
 bool replayer::wait(const trace_step& s, cpu& c) {
   queue_state& q = queues_[s.object];
-  if (!s.events || q.users > 1) return wait_cq(c, q.cq, q.users > 1 ? turn : never) || q.users > 1;
+  // An event of an earlier step may still be due: the record says `events` of the step that armed the queue.
+  const bool by_event = s.events || q.armed;
+  if (!by_event || q.users > 1) return wait_cq(c, q.cq, q.users > 1 ? turn : never) || q.users > 1;
   if (!std::exchange(q.armed, true)) return ibv_req_notify_cq(c, q.cq, 0) == 0;
   ibv_cq* from = nullptr;
   void* context = nullptr;
