@@ -81,6 +81,17 @@ TEST_F(replayed_traffic, names_the_shared_queue_of_each_xrc_request) {
             "", 0.02);
 }
 
+// On the same machine a replay differs only by the order of requests that meet at one time.
+TEST_F(replayed_traffic, repeats_the_run_on_the_same_machine) {
+  const std::string flow = "    f: {from: a, to: b, pattern: all_to_all, size: 2 KiB, window: 4, messages: 1000, ";
+  for (const std::string rest :
+       {"fast_write: 1}", "fast_write: 1, threads: 2, qps: 4}", "bind_write: 1, qps: 2, wait: events}",
+        "send: 1, wait: events, threads: 2, qps: 4, shared_receives: true, srqs: 2}",
+        "write: 1, wait: events, threads: 2, qps: 4}", "send: 1, signal_every: 4}", "send: 1, threads: 2, qps: 4}",
+        "write: 1, read: 1, send: 1, transport: xrc, wait: events, srqs: 2, qps: 2}"})
+    same_time(flow + rest + "\n", "", 0.002);
+}
+
 // The replay has the bytes of GRHs, and the load of each port.
 TEST_F(replayed_traffic, takes_the_ways_of_the_record) {
   const std::string flows =

@@ -74,8 +74,15 @@ void replayer::add_threads() {
     std::sort(polled.begin(), polled.end());
     polled.erase(std::unique(polled.begin(), polled.end()), polled.end());
     for (const std::uint32_t q : polled) ++queues_[q].users;
+    begin_order_.push_back(i);
     if (const std::size_t first = leading_receives(t); first < t.steps.size()) origin_ = std::min(origin_, t.steps[first].at);
   }
+  const auto first_line = [this](std::size_t i) {
+    const std::vector<trace_step>& steps = trace_.threads[i].steps;
+    return steps[std::min(leading_receives(trace_.threads[i]), steps.size() - 1)].line;
+  };
+  std::sort(begin_order_.begin(), begin_order_.end(),
+            [&](std::size_t a, std::size_t b) { return first_line(a) < first_line(b); });
 }
 
 void replayer::start() {
@@ -104,6 +111,13 @@ void replayer::run_node(std::uint32_t number, cpu& c, node& n) {
   ++finished_;
 }
 
+// Lets threads of one begin run in the record's order: their requests then meet at each arbiter as in the record.
+void replayer::await_turn(std::size_t number) {
+  while (begin_order_[begun_] != number) sc_core::wait(thread_begun_);
+  ++begun_;
+  thread_begun_.notify(sc_core::SC_ZERO_TIME);
+}
+
 void replayer::run_thread(std::size_t number, cpu& c) {
   const trace_thread& t = trace_.threads[number];
   play& p = plays_[number];
@@ -111,6 +125,7 @@ void replayer::run_thread(std::size_t number, cpu& c) {
   for (const std::size_t first = leading_receives(t); ok && p.next < first; ++p.next) ok = receive(number, c);
   map_regions(number, c);
   all_ready_.arrive(c);
+  await_turn(number);
   begin_ = std::min(begin_, c.time());
   if (ok) play_steps(number, c);
   p.ended = p.next == t.steps.size();
@@ -124,21 +139,24 @@ void replayer::run_thread(std::size_t number, cpu& c) {
 void replayer::spend_own_time(const trace_step& s, bool first, cpu& c) const {
   if (o_.times == replay_times::original) {
     const ps due = begin_ + (s.at - origin_);
-    if (s.kind != step_kind::done && due > c.time()) c.spend(due - c.time());
+    if ((first || s.kind != step_kind::done) && due > c.time()) c.spend(due - c.time());
   } else if (o_.own == own_time::kept) {
     c.spend(first ? s.at - origin_ : s.gap);
   }
-  c.catch_up();  // other threads of the queue come before
 }
 
 void replayer::play_steps(std::size_t number, cpu& c) {
   const trace_thread& t = trace_.threads[number];
   play& p = plays_[number];
+  const bool shares = std::any_of(t.steps.begin(), t.steps.end(), [this](const trace_step& s) {
+    return s.kind == step_kind::done && queues_[s.object].users > 1;
+  });
   bool first = true;
   while (p.next < t.steps.size()) {
     const trace_step& s = t.steps[p.next];
     if (!first) map_regions(number, c);
     spend_own_time(s, std::exchange(first, false), c);
+    if (shares) c.catch_up();  // the queue's other threads come before
     bool ok = true;
     switch (s.kind) {
       case step_kind::post:

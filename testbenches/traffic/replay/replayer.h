@@ -104,6 +104,7 @@ class replayer {
   void connect(std::uint32_t number, kit::process_context& p);
   [[nodiscard]] way_name way_of(const trace_step& s) const;
   void make_way(const trace_step& s, kit::process_context& p);
+  void await_turn(std::size_t number);
   void run_thread(std::size_t number, cpu& c);
   void play_steps(std::size_t number, cpu& c);
   void spend_own_time(const trace_step& s, bool first, cpu& c) const;
@@ -145,7 +146,9 @@ class replayer {
   std::vector<std::uint64_t> payload_, posts_;
   std::vector<ps> waited_;
   gate all_made_, all_connected_, all_ready_, all_ended_;
-  sc_core::sc_event thread_ended_;
+  std::vector<std::size_t> begin_order_;  // numbers of threads
+  std::size_t begun_ = 0;
+  sc_core::sc_event thread_begun_, thread_ended_;
   ps origin_ = never;  // the record's time at which the traffic begins
   ps begin_ = never;
   ps recorded_first_post_ = never;
