@@ -101,6 +101,13 @@ TEST_F(misuse, memory_that_is_unmapped_while_it_is_registered) {
   EXPECT_EQ(run_own("unmap").status, 0) << printed(0);
 }
 
+// Shared memory that the program has made read-only cannot be written.
+TEST_F(misuse, data_that_is_lost_fails_the_run) {
+  const std::string objects = fs::path(places::program).parent_path() / "hcasim_objects";
+  if (!fs::exists(objects)) GTEST_SKIP();
+  EXPECT_SAYS(run(objects + " protected_shared"), 1, "program0: the adapter did not reach the mapped page at 0x");
+}
+
 TEST_F(misuse, a_fork_in_the_middle) {
   EXPECT_EQ(run_own("fork").status, 0) << printed(0);
   EXPECT_EQ(printed(0), "child\nparent\n");

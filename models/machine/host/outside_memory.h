@@ -22,6 +22,9 @@ class outside_memory {
   // Reads within one page or across pages. False = a part is out of reach; this part is unchanged.
   virtual bool read(std::uint64_t va, std::span<std::byte> to) const = 0;
   virtual bool write(std::uint64_t va, std::span<const std::byte> from) = 0;
+  // Moves bytes for a device with a grant of the page, whatever rights the program has left to itself since.
+  virtual bool device_read(std::uint64_t va, std::span<std::byte> to) const { return read(va, to); }
+  virtual bool device_write(std::uint64_t va, std::span<const std::byte> from) { return write(va, from); }
   // Returns the mapped pieces of [va, va + bytes), in order.
   [[nodiscard]] virtual std::vector<piece> mapped(std::uint64_t va, std::uint64_t bytes) const = 0;
 };

@@ -122,7 +122,7 @@ void physical_memory::load_outside(std::uint64_t address, std::span<std::byte> t
   ++outside_use_.reads;
   outside_use_.bytes += to.size();
   const outside_frame f = index < outside_frames_.size() ? outside_frames_[index] : outside_frame{};
-  if (f.owner && f.owner->read(f.va + address % granule, to)) return;
+  if (f.owner && f.owner->device_read(f.va + address % granule, to)) return;
   ++outside_use_.lost;
   std::memset(to.data(), 0, to.size());
 }
@@ -132,7 +132,7 @@ void physical_memory::store_outside(std::uint64_t address, std::span<const std::
   ++outside_use_.writes;
   outside_use_.bytes += from.size();
   const outside_frame f = index < outside_frames_.size() ? outside_frames_[index] : outside_frame{};
-  if (!f.owner || !f.owner->write(f.va + address % granule, from)) ++outside_use_.lost;
+  if (!f.owner || !f.owner->device_write(f.va + address % granule, from)) ++outside_use_.lost;
 }
 
 std::uint64_t physical_memory::reserve_outside(std::uint64_t bytes) {

@@ -49,6 +49,8 @@ class virtual_memory {
   // Takes pages from their program, which has unmapped or replaced them: their frames have no owner from now on, pinned or not.
   // Page users are told.
   void lose(cpu& c, std::uint64_t va, std::uint64_t bytes);
+  // Takes pages from page users, because their program is about to change its rights.
+  void withdraw(cpu& c, std::uint64_t va, std::uint64_t bytes);
 
   // Reserves `bytes` (rounded up to pages) at an address of the system's choice, or at `at` (0: anywhere). Frames are given at
   // once (their bytes stay sparse). 0 = no room, or `at` is taken or not on a page.

@@ -59,6 +59,11 @@ void virtual_memory::lose(cpu& c, std::uint64_t va, std::uint64_t bytes) {
   }
 }
 
+void virtual_memory::withdraw(cpu& c, std::uint64_t va, std::uint64_t bytes) {
+  if (bytes == 0) return;
+  told(c, align_down(va, page), (bytes - 1 > ~va ? ~std::uint64_t{0} : va + bytes - 1) | (page - 1), [] {});
+}
+
 int virtual_memory::discard(cpu& c, std::uint64_t va, std::uint64_t bytes) {
   return replace(c, va, bytes, false);
 }

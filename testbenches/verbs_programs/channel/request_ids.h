@@ -14,6 +14,7 @@ enum class request_id : std::uint32_t {
   spin,
   thread_ends,
   lose_memory,
+  protect_memory,
   // verbs
   open_device,
   close_device,

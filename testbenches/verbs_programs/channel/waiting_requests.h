@@ -66,8 +66,16 @@ struct query_usage {
     std::uint64_t node;
   };
 };
+// The program is about to unmap or replace memory.
 struct lose_memory {
   static constexpr request_id number = request_id::lose_memory;
+  using answer = nothing;
+  std::uint64_t address;
+  std::uint64_t length;
+};
+// The program is about to change the rights of memory that is registered on demand.
+struct protect_memory {
+  static constexpr request_id number = request_id::protect_memory;
   using answer = nothing;
   std::uint64_t address;
   std::uint64_t length;

@@ -75,9 +75,9 @@ class function_table {
 bool set_byte(const std::uint8_t* at, std::uint8_t value) {
   static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   void* const begin = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(at) & ~(page - 1));
-  if (::mprotect(begin, page, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) return false;
+  if (::syscall(SYS_mprotect, begin, page, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) return false;
   *const_cast<std::uint8_t*>(at) = value;
-  return ::mprotect(begin, page, PROT_READ | PROT_EXEC) == 0;
+  return ::syscall(SYS_mprotect, begin, page, PROT_READ | PROT_EXEC) == 0;
 }
 
 // The last read is replaced first: the way to a read leads over earlier reads, which must be as they were.

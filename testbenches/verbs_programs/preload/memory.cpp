@@ -20,7 +20,7 @@ ibv_mr* reg(ibv_pd* pd, void* address, size_t length, std::uint64_t iova, unsign
   const auto at = reinterpret_cast<std::uint64_t>(address);
   if (const int error = call(channel::reg_mr{name_of(pd), at, length, iova, access, with_iova}, out))
     return refused<ibv_mr>(error);
-  lend(at, length);
+  lend(at, length, access & IBV_ACCESS_ON_DEMAND);
   return made_mr(pd, out, address, length);
 }
 
@@ -159,7 +159,7 @@ HCASIM_PUBLIC int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, si
   if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
     mr->addr = addr;
     mr->length = length;
-    lend(at, length);
+    lend(at, length, false);
   }
   return 0;
 }

@@ -16,11 +16,23 @@
 namespace hcasim::preload {
 namespace {
 
-// The range that holds all registered memory. Most programs unmap far away from this range, or not at all.
-std::atomic<std::uint64_t> first{~std::uint64_t{0}};
-std::atomic<std::uint64_t> end{0};
-
 constexpr std::uint64_t page = 4096;
+
+// The range that holds all memory of a kind. Most programs unmap far away from this range, or not at all.
+struct range {
+  std::atomic<std::uint64_t> first{~std::uint64_t{0}};
+  std::atomic<std::uint64_t> end{0};
+
+  void add(std::uint64_t address, std::uint64_t length) {
+    first = std::min(first.load(), address & ~(page - 1));
+    end = std::max(end.load(), address + length);
+  }
+  [[nodiscard]] bool meets(std::uint64_t address, std::uint64_t length) const {
+    return length != 0 && length <= ~address && address < end && address + length > first;
+  }
+};
+range registered;
+range registered_on_demand;
 
 std::uint64_t address_of(const void* p) {
   return reinterpret_cast<std::uint64_t>(p);
@@ -28,16 +40,25 @@ std::uint64_t address_of(const void* p) {
 
 }  // namespace
 
-void lend(std::uint64_t address, std::uint64_t length) {
+void lend(std::uint64_t address, std::uint64_t length, bool on_demand) {
   if (length == 0 || length > ~address) return;
-  first = std::min(first.load(), address & ~(page - 1));
-  end = std::max(end.load(), address + length);
+  registered.add(address, length);
+  if (on_demand) registered_on_demand.add(address, length);
 }
 
 void lose(std::uint64_t address, std::uint64_t length) {
-  if (length == 0 || length > ~address || address >= end || address + length <= first || !present()) return;
-  call(channel::lose_memory{address, length});
+  if (registered.meets(address, length) && present()) call(channel::lose_memory{address, length});
 }
+
+namespace {
+
+void protect(const void* at, std::uint64_t length) {
+  if (registered_on_demand.meets(address_of(at), length) && present()) {
+    call(channel::protect_memory{address_of(at), length});
+  }
+}
+
+}  // namespace
 
 }  // namespace hcasim::preload
 
@@ -51,6 +72,16 @@ HCASIM_PUBLIC int munmap(void* at, size_t length) noexcept {
 HCASIM_PUBLIC int madvise(void* at, size_t length, int advice) noexcept {
   if (advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE) lose(address_of(at), length);
   return static_cast<int>(::syscall(SYS_madvise, at, length, advice));
+}
+
+HCASIM_PUBLIC int mprotect(void* at, size_t length, int rights) noexcept {
+  protect(at, length);
+  return static_cast<int>(::syscall(SYS_mprotect, at, length, rights));
+}
+
+HCASIM_PUBLIC int pkey_mprotect(void* at, size_t length, int rights, int key) noexcept {
+  protect(at, length);
+  return static_cast<int>(::syscall(SYS_pkey_mprotect, at, length, rights, key));
 }
 
 HCASIM_PUBLIC void* mmap(void* at, size_t length, int rights, int flags, int fd, off_t offset) noexcept {

@@ -5,7 +5,7 @@
 
 namespace hcasim::preload {
 
-void lend(std::uint64_t address, std::uint64_t length);
+void lend(std::uint64_t address, std::uint64_t length, bool on_demand);
 // Tells the simulator that the program is about to unmap or replace memory.
 void lose(std::uint64_t address, std::uint64_t length);
 

@@ -11,6 +11,8 @@
 #include <sstream>
 #include <string>
 
+#include "testbenches/verbs_programs/simulator/descriptor.h"
+
 namespace hcasim::applications {
 namespace {
 
@@ -54,7 +56,9 @@ bool process_memory::write(std::uint64_t va, std::span<const std::byte> from) {
   const iovec here{const_cast<std::byte*>(from.data()), from.size()};
   const iovec there{reinterpret_cast<void*>(va), from.size()};  // NOLINT(performance-no-int-to-ptr): of another process
   const bool done = complete(::process_vm_writev(process_, &here, 1, &there, 1, 0), from.size());
+  const int why = errno;
   activity_.landed(now(), va, from.size());
+  errno = why;
   return done;
 }
 
@@ -62,16 +66,42 @@ bool process_memory::is_private(std::uint64_t va) const {
   constexpr std::uint64_t page = 4096;
   const auto [at, fresh] = private_.try_emplace(va / page, false);
   if (!fresh || process_ == 0) return at->second;
+  const std::string rights = rights_at(va);
+  at->second = rights.size() == 4 && rights[3] == 'p';
+  return at->second;
+}
+
+std::string process_memory::rights_at(std::uint64_t va) const {
   std::istringstream maps(content_of("/proc/" + std::to_string(process_) + "/maps"));
   for (std::string line; std::getline(maps, line);) {
     std::uint64_t first = 0;
     std::uint64_t after = 0;
     char rights[5] = {};
-    if (std::sscanf(line.c_str(), "%lx-%lx %4s", &first, &after, rights) != 3 || va < first || va >= after) continue;
-    at->second = rights[3] == 'p';
-    break;
+    if (std::sscanf(line.c_str(), "%lx-%lx %4s", &first, &after, rights) == 3 && va >= first && va < after) return rights;
   }
-  return at->second;
+  return "";
+}
+
+// The file ignores the rights of private pages, and those to read shared ones. Any other mapped page out of reach is
+// remembered.
+template <class Move>
+bool process_memory::by_force(std::uint64_t va, std::size_t bytes, int mode, Move move) const {
+  if (process_ == 0 || errno != EFAULT) return false;
+  const descriptor file(::open(("/proc/" + std::to_string(process_) + "/mem").c_str(), mode | O_CLOEXEC));
+  if (file && move(file.get()) == static_cast<ssize_t>(bytes)) return true;
+  if (!rights_at(va).empty()) unreached_ = va;
+  return false;
+}
+
+bool process_memory::device_read(std::uint64_t va, std::span<std::byte> to) const {
+  return read(va, to) || by_force(va, to.size(), O_RDONLY,
+                                  [&](int file) { return ::pread(file, to.data(), to.size(), static_cast<off_t>(va)); });
+}
+
+bool process_memory::device_write(std::uint64_t va, std::span<const std::byte> from) {
+  return write(va, from) || by_force(va, from.size(), O_WRONLY, [&](int file) {
+           return ::pwrite(file, from.data(), from.size(), static_cast<off_t>(va));
+         });
 }
 
 std::vector<outside_memory::piece> parse_maps(const std::string& text, std::uint64_t va, std::uint64_t bytes) {

@@ -257,6 +257,7 @@ void programs::serve_one(cpu& c, thread& t, caller& k) {
         "the system does not let this process read and write the memory of its programs (process_vm_readv); in a container "
         "allow that call, as with --cap-add=SYS_PTRACE");
   }
+  fail_unreached(p);
   if (!is(what, channel::request_id::clock)) t.last_call = now();
   std::memcpy(page.arguments, answer, sizeof answer);
   page.error = error;
@@ -266,6 +267,17 @@ void programs::serve_one(cpu& c, thread& t, caller& k) {
   if (last_answered_ && last_answered_ != &t) channel::let_sleep(*last_answered_->page);
   last_answered_ = &t;
   channel::answer(page, t.seen);
+}
+
+// Fails the run if DMA of the process did not reach a page.
+void programs::fail_unreached(process& p) {
+  const std::optional<std::uint64_t> at = p.bytes.take_unreached();
+  if (!at || p.unreached) return;
+  p.unreached = true;
+  fail(
+      fmt::format("program{}: the adapter did not reach the mapped page at {:#x}, and data is lost; shared memory that the "
+                  "program has made read-only cannot be written, nor a file beyond its end",
+                  p.of.number, *at));
 }
 
 void programs::tell_of_slice(const family& of) {

@@ -271,6 +271,7 @@ void programs::end_family(family& f) {
 void programs::end_process(process& p) {
   if (p.over) return;
   p.over = true;
+  fail_unreached(p);
   p.bytes.detach();
   if (p.ended) waiting_.unwatch(p.ended.get());
   p.changes.end();

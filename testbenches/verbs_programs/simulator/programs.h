@@ -132,6 +132,7 @@ class programs final : public unit {
     std::size_t alive = 0;
     bool unprovable = false;  // a loop of the process was taken to wait, without a proof
     bool over = false;
+    bool unreached = false;  // the run has failed because DMA did not reach a page
   };
   struct look;  // the looks at a thread that makes no request for long
 
@@ -150,6 +151,7 @@ class programs final : public unit {
   void serve_one(cpu& c, thread& t, caller& k);
   static bool has_ended(const process& p);
   void tell_of_slice(const family& of);
+  void fail_unreached(process& p);
   void take_time(cpu& c, thread& t, caller& k);
   static void use(process& p, caller& k, ps time);
   [[nodiscard]] ps horizon(const thread& t) const;

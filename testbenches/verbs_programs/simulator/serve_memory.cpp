@@ -131,6 +131,11 @@ int lose_memory(caller& k, const channel::lose_memory& in, channel::nothing&) {
   return 0;
 }
 
+int protect_memory(caller& k, const channel::protect_memory& in, channel::nothing&) {
+  k.who.memory.withdraw(k.c, in.address, in.length);
+  return 0;
+}
+
 }  // namespace
 
 void add_memory_requests(handler_table& t) {
@@ -147,6 +152,7 @@ void add_memory_requests(handler_table& t) {
   add<channel::copy_dm, copy_dm>(t);
   add<channel::reg_dm_mr, reg_dm_mr>(t);
   add<channel::lose_memory, lose_memory>(t);
+  add<channel::protect_memory, protect_memory>(t);
 }
 
 }  // namespace hcasim::applications

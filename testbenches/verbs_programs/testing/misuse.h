@@ -187,5 +187,8 @@ void known_vendor();
 void deepest_queues();
 void device_name();
 void overrun();
+void protected_pages();
+void protected_on_demand();
+void protected_shared();
 
 }  // namespace misuse

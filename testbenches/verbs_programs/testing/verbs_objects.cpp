@@ -451,14 +451,24 @@ void masks() {
 
 int main(int argc, char** argv) {
   using namespace misuse;
-  const std::map<std::string, void (*)()> what{{"window", window_again},     {"extended", window_again_extended},
-                                               {"type_1", window_of_type_1}, {"fields", fields},
-                                               {"address", address},         {"handles", handles},
-                                               {"attributes", attributes},   {"masks", masks},
-                                               {"null", null_region},        {"roce", roce_port},
-                                               {"vendor", known_vendor},     {"shown_key", window_shows_its_key},
-                                               {"depth", deepest_queues},    {"name", device_name},
-                                               {"overrun", overrun}};
+  const std::map<std::string, void (*)()> what{{"window", window_again},
+                                               {"extended", window_again_extended},
+                                               {"type_1", window_of_type_1},
+                                               {"fields", fields},
+                                               {"address", address},
+                                               {"handles", handles},
+                                               {"attributes", attributes},
+                                               {"masks", masks},
+                                               {"null", null_region},
+                                               {"roce", roce_port},
+                                               {"vendor", known_vendor},
+                                               {"shown_key", window_shows_its_key},
+                                               {"depth", deepest_queues},
+                                               {"name", device_name},
+                                               {"overrun", overrun},
+                                               {"protected", protected_pages},
+                                               {"protected_on_demand", protected_on_demand},
+                                               {"protected_shared", protected_shared}};
   if (argc != 2 || !what.contains(argv[1])) return 2;
   what.at(argv[1])();
   return 0;
