@@ -30,7 +30,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(use{"window"}, use{"extended"}, use{"type_1"}, use{"fields"}, use{"address"}, use{"handles"},
                       use{"attributes"}, use{"masks"}, use{"null"}, use{"shown_key"}, use{"depth"}, use{"overrun"},
                       use{"protected"}, use{"protected_on_demand"},
-                      use{"name", "--param device_name=mlx5_0"},
+                      use{"busy_threads"}, use{"data_path"}, use{"name", "--param device_name=mlx5_0"},
                       use{"roce", "--set node*.hca.port.link_layer=ethernet"},
                       use{"vendor", "--set node*.driver.vendor_id=713 --set node*.driver.vendor_part_id=4119"}),
     [](const auto& i) { return std::string(i.param.what); });

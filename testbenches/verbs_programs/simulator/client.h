@@ -10,6 +10,7 @@
 #include "models/system/system.h"
 #include "testbenches/verbs_programs/connection_manager/manager.h"
 #include "testbenches/verbs_programs/simulator/activity.h"
+#include "testbenches/verbs_programs/simulator/claims.h"
 #include "testbenches/verbs_programs/simulator/gid_map.h"
 #include "testbenches/verbs_programs/simulator/handles.h"
 #include "testbenches/verbs_programs/simulator/overlap.h"
@@ -116,47 +117,11 @@ struct client {
   process_memory* of_process = nullptr;  // null = the memory of no process
   ps* node_used = nullptr;               // of all programs of the node; null = not counted
   std::size_t connected = 0;             // QPs that were made ready to receive
-
-  // Keeps threads in the driver from objects that another thread destroys. A thread may sleep in the driver, and its program
-  // may destroy an object that the thread uses. So objects are destroyed while no other thread of the process is in the driver.
-  class use {
-   public:
-    use(client& who, bool alone) : who_(who), alone_(alone) {
-      while (who.alone_ || (alone && who.users_ > 0)) {
-        ++who.queueing_;
-        sc_core::wait(who.left_);
-        --who.queueing_;
-      }
-      if (alone) {
-        who.alone_ = true;
-      } else {
-        ++who.users_;
-      }
-    }
-    ~use() {
-      if (alone_) {
-        who_.alone_ = false;
-      } else {
-        --who_.users_;
-      }
-      if (who_.queueing_ > 0) wake(who_.left_);
-    }
-    use(const use&) = delete;
-    use& operator=(const use&) = delete;
-
-   private:
-    client& who_;
-    bool alone_;
-  };
+  arrivals in_driver;                    // the requests of its threads
 
  private:
   [[nodiscard]] int route_outside(verbs::ibv_ah_attr& to) const;
   [[nodiscard]] int route_roce(verbs::ibv_ah_attr& to) const;
-
-  int users_ = 0;
-  bool alone_ = false;
-  int queueing_ = 0;
-  sc_core::sc_event left_;
 };
 
 }  // namespace hcasim::applications

@@ -25,9 +25,16 @@ int unpack(caller& k, const std::byte* arguments, std::byte* answer) {
   return error;
 }
 
+template <class Request>
+claims unpack_claims(const std::byte* arguments) {
+  Request in;
+  std::memcpy(&in, arguments, sizeof in);
+  return all_claims_of(in);
+}
+
 template <class Request, int (*Handle)(caller&, const Request&, answer_of<Request>&)>
 void add(handler_table& t) {
-  t[static_cast<std::size_t>(Request::number)] = unpack<Request, Handle>;
+  t[static_cast<std::size_t>(Request::number)] = {unpack<Request, Handle>, unpack_claims<Request>};
 }
 
 // The wait of a thread for an event of the simulation. Checkpoints look for signals that end the wait.

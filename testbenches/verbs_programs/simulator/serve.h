@@ -46,9 +46,13 @@ struct caller {
     verbs::ibv_mr region;
   };
   std::vector<bound> binds{};
+  std::vector<driver::address_handle> addresses{};  // as they were at the time of the request
 };
 
-using request_handler = int (*)(caller& k, const std::byte* arguments, std::byte* answer);
+struct request_handler {
+  int (*serve)(caller& k, const std::byte* arguments, std::byte* answer) = nullptr;
+  claims (*claims_of)(const std::byte* arguments) = nullptr;
+};
 using handler_table = std::array<request_handler, static_cast<std::size_t>(channel::request_id::count)>;
 
 // Serves the request. Returns 0 or an errno value; EOPNOTSUPP = there is no such request.

@@ -72,7 +72,7 @@ channel::completion shown(const ibv_wc& wc) {
 
 // Returns the number of completions, or a negative errno value.
 int look(caller& k, const channel::poll_cq& in) {
-  const client::use use(k.who, false);
+  const arrivals::present present(k.who.in_driver, k.c, claims_of(in));
   ibv_cq* cq = k.who.cqs.find(in.cq);
   if (!cq) return -EINVAL;
   return ibv_poll_cq(k.c, cq, static_cast<int>(in.entries), k.completions.data());

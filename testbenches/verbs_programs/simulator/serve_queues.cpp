@@ -127,6 +127,11 @@ void take_bound(caller& k, ibv_send_wr& wr, std::size_t& next) {
 }
 void take_bound(caller&, ibv_recv_wr&, std::size_t&) {}
 
+void take_addresses(caller& k) {
+  if (k.addresses.empty()) return;
+  for (std::size_t i = 0; i < k.sends.size(); ++i) k.sends[i].wr.ud.ah = &k.addresses[i];
+}
+
 template <class Request>
 void link(caller& k, std::vector<Request>& requests) {
   std::size_t next = 0;
@@ -155,8 +160,9 @@ int read_send(caller& k, const ibv_qp& qp, std::size_t& at) {
   wr.send_flags = r.flags & known_flags;
   wr.imm_data = r.immediate;
   if (qp.qp_type == IBV_QPT_UD) {
-    wr.wr.ud.ah = p.ahs.find(r.ah);
-    if (!wr.wr.ud.ah || !together(*wr.wr.ud.ah, qp)) return EINVAL;
+    const ibv_ah* ah = p.ahs.find(r.ah);
+    if (!ah || !together(*ah, qp)) return EINVAL;
+    k.addresses.push_back(static_cast<const driver::address_handle&>(*ah));
     wr.wr.ud.remote_qpn = r.remote_qpn;
     wr.wr.ud.remote_qkey = r.remote_qkey;
   } else if (wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
@@ -189,11 +195,13 @@ int post_send(caller& k, const channel::post_send& in, channel::posted& out) {
   k.sends.clear();
   k.segments.clear();
   k.binds.clear();
+  k.addresses.clear();
   std::size_t at = 0;
   int error = 0;
   for (std::uint32_t i = 0; i < in.count && !error; ++i) error = read_send(k, *qp, at);
   if (k.sends.empty()) return error;
   link(k, k.sends);
+  take_addresses(k);
   ibv_send_wr* bad = nullptr;
   const int refused = ibv_post_send(k.c, qp, k.sends.data(), &bad);
   out.requests = static_cast<std::uint32_t>(refused ? bad - k.sends.data() : k.sends.end() - k.sends.begin());

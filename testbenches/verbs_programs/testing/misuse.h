@@ -190,5 +190,7 @@ void overrun();
 void protected_pages();
 void protected_on_demand();
 void protected_shared();
+void busy_threads();
+void data_path();
 
 }  // namespace misuse

@@ -468,7 +468,9 @@ int main(int argc, char** argv) {
                                                {"overrun", overrun},
                                                {"protected", protected_pages},
                                                {"protected_on_demand", protected_on_demand},
-                                               {"protected_shared", protected_shared}};
+                                               {"protected_shared", protected_shared},
+                                               {"busy_threads", busy_threads},
+                                               {"data_path", data_path}};
   if (argc != 2 || !what.contains(argv[1])) return 2;
   what.at(argv[1])();
   return 0;
