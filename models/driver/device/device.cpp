@@ -197,7 +197,7 @@ void device::on_completion(std::uint32_t cqn) {
   auto& channel = static_cast<completion_channel&>(*cq->channel);
   channel.pending.push_back(cq);
   channel.ready.wake();
-  if (channel.notify) channel.notify();
+  if (channel.notify) channel.notify(1);
 }
 
 void device::on_page_fault(const hca_eqe& e) {
@@ -228,7 +228,7 @@ int qp_event(std::uint32_t type) {
 void device::raise(process& p, const verbs::ibv_async_event& event) {
   p.async_events.push_back(event);
   p.async_ready.wake();
-  if (p.async_notify) p.async_notify();
+  if (p.async_notify) p.async_notify(1);
 }
 
 void device::raise(queue_pair& qp, verbs::ibv_event_type type) {

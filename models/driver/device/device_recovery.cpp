@@ -210,7 +210,7 @@ void device::tell_channels(process& p) {
     if (!cq || !cq->channel) continue;
     auto& channel = static_cast<completion_channel&>(*cq->channel);
     channel.pending.push_back(cq);
-    if (channel.notify) channel.notify();
+    if (channel.notify) channel.notify(1);
   }
   for (completion_channel* channel : p.channels.slots()) {
     if (channel) channel->ready.wake();

@@ -15,7 +15,7 @@ bool hcax_poll_channel(cpu& c, ibv_comp_channel* handle, ps timeout) {
   c.sync();
   const ps end = now() + timeout;
   sc_core::sc_event came;
-  auto before = std::exchange(channel.notify, [&came] { hcasim::wake(came); });
+  auto before = std::exchange(channel.notify, [&came](int) { hcasim::wake(came); });
   while (channel.pending.empty() && !of(channel.context).lost && now() < end) sc_core::wait(to_sc(end - now()), came);
   channel.notify = std::move(before);
   return !channel.pending.empty();

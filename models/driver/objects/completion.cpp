@@ -58,11 +58,12 @@ int ibv_destroy_cq(cpu& c, ibv_cq* handle) {
   if (r.error) return r.error;
   if (!p.lost) d.cqs().set(cq.number, nullptr);
   if (cq.channel) {
-    std::erase(static_cast<completion_channel*>(cq.channel)->pending, &cq);
+    auto& channel = static_cast<completion_channel&>(*cq.channel);
+    const auto gone = static_cast<int>(std::erase(channel.pending, &cq));
+    if (gone > 0 && channel.notify) channel.notify(-gone);
     --cq.channel->refcnt;
   }
-  std::erase_if(p.async_events,
-                [&](const ibv_async_event& e) { return e.event_type == IBV_EVENT_CQ_ERR && e.element.cq == &cq; });
+  drop_async_events(p, [&](const ibv_async_event& e) { return e.event_type == IBV_EVENT_CQ_ERR && e.element.cq == &cq; });
   cq.acknowledge.sleep_until(c, [&] { return cq.acknowledged >= cq.events + cq.async_events; });
   p.records.put(cq.record);
   cq.buffer.release(c);

@@ -73,7 +73,8 @@ struct completion_queue;
 struct completion_channel : verbs::ibv_comp_channel {
   std::deque<completion_queue*> pending;
   wait_queue ready;
-  std::function<void()> notify;  // for callers that do not sleep in ibv_get_cq_event: `pending` has grown
+  // Called with the number of new events, or of events that have gone with their CQ (< 0).
+  std::function<void(int)> notify;
 };
 
 // Returns the owner bit of a CQE written by the adapter in the pass of `index` through 2^log_entries places.
@@ -215,7 +216,7 @@ struct process : verbs::ibv_context {
 
   std::deque<verbs::ibv_async_event> async_events;
   wait_queue async_ready;
-  std::function<void()> async_notify;  // as of a completion channel
+  std::function<void(int)> async_notify;  // as of a completion channel
 };
 
 inline process& of(verbs::ibv_context* context) {
@@ -233,6 +234,13 @@ void leave_groups(cpu& c, queue_pair& qp);
 // Enters a finished object into its process (queue_pair.cpp).
 void enter(queue_pair& qp);
 void leave(queue_pair& qp);
+
+// Drops the events of an object that goes.
+template <class Predicate>
+void drop_async_events(process& p, Predicate of_object) {
+  const auto gone = static_cast<int>(std::erase_if(p.async_events, of_object));
+  if (gone > 0 && p.async_notify) p.async_notify(-gone);
+}
 
 // Sets errno and returns null, for a verb that makes no object.
 inline std::nullptr_t refuse(int error) {

@@ -271,7 +271,7 @@ int ibv_destroy_qp(cpu& c, ibv_qp* handle) {
     clean_cqs(c, qp, r);
     if (!p.lost) d.qps().set(qp.qp_num, nullptr);
   }
-  std::erase_if(p.async_events, [&](const ibv_async_event& e) {
+  drop_async_events(p, [&](const ibv_async_event& e) {
     return e.event_type != IBV_EVENT_CQ_ERR && e.event_type != IBV_EVENT_DEVICE_FATAL &&
            e.event_type != IBV_EVENT_SRQ_LIMIT_REACHED && e.event_type != IBV_EVENT_SRQ_ERR && e.element.qp == &qp;
   });

@@ -225,7 +225,7 @@ int ibv_destroy_srq(cpu& c, ibv_srq* handle) {
   const command_result r = run(c, srq.context, {.code = HCA_CMD_DESTROY_SRQ, .object = srq.number});
   if (r.error) return r.error;
   if (!p.lost) d.srqs().set(srq.number, nullptr);
-  std::erase_if(p.async_events, [&](const ibv_async_event& e) {
+  drop_async_events(p, [&](const ibv_async_event& e) {
     return (e.event_type == IBV_EVENT_SRQ_LIMIT_REACHED || e.event_type == IBV_EVENT_SRQ_ERR) && e.element.srq == &srq;
   });
   srq.acknowledge.sleep_until(c, [&] { return srq.acknowledged >= srq.events; });

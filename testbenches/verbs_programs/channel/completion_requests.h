@@ -7,7 +7,7 @@
 
 namespace hcasim::channel {
 
-// With the write end of the channel's pipe.
+// With both ends of the channel's pipe, the write end first.
 struct create_channel {
   static constexpr request_id number = request_id::create_channel;
   using answer = made;

@@ -7,8 +7,8 @@
 
 namespace hcasim::channel {
 
-// Two descriptors come with the request. The first is the write end of a pipe, which gets a token for each asynchronous event.
-// The second is the file that stands for the context.
+// Three descriptors come with the request. The first two are the write end and the read end of a pipe, which holds a token for
+// each asynchronous event. The third is the file that stands for the context.
 struct open_device {
   static constexpr request_id number = request_id::open_device;
   struct answer {

@@ -105,9 +105,9 @@ HCASIM_PUBLIC ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
   if (!mine()) return HCASIM_REAL(ibv_create_comp_channel)(context);
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return nullptr;
-  ::fcntl(ends[1], F_SETFL, O_NONBLOCK);
   channel::made out{};
-  const int error = call(channel::create_channel{name_of(context)}, out, std::span(&ends[1], 1));
+  const int passed[] = {ends[1], ends[0]};
+  const int error = call(channel::create_channel{name_of(context)}, out, passed);
   ::close(ends[1]);
   if (error) {
     ::close(ends[0]);

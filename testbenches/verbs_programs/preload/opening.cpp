@@ -43,9 +43,8 @@ template <class Request>
 ibv_context* opened(int file) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return nullptr;
-  ::fcntl(ends[1], F_SETFL, O_NONBLOCK);
   channel::open_device::answer out{};
-  const int with[] = {ends[1], file};
+  const int with[] = {ends[1], ends[0], file};
   const int error = call(Request{}, out, with);
   ::close(ends[1]);
   if (error) {

@@ -55,7 +55,7 @@ struct time_config {
 struct opening {
   std::uint64_t device = 0;  // the file that stands for the context: other processes import the context by this file
   std::uint64_t inode = 0;
-  std::function<void()> tell;  // called for each asynchronous event
+  std::function<void(int)> tell;  // called for asynchronous events that have come (> 0) or gone (< 0)
 };
 
 // Shared by the processes of a run.

@@ -24,19 +24,19 @@ bool identify(const descriptor& file, opening& o) {
 }
 
 int open_device(caller& k, const channel::open_device&, channel::open_device::answer& out) {
-  std::vector<descriptor> with = k.descriptors(2);
+  std::vector<descriptor> with = k.descriptors(3);
   opening o;
-  if (with.size() != 2 || !identify(with[1], o)) return EINVAL;
+  if (with.size() != 3 || !identify(with[2], o)) return EINVAL;
   client& p = k.who;
   if (const int error = p.where.device().open(k.c)) return error;
   ibv_context* context = ibv_open_device(k.c, p.where.device(), p.memory);
   if (!context) return errno;
   context->queue_memory = &p.queues;
-  o.tell = token_into(std::move(with[0]), p.sleeping);
-  driver::of(context).async_notify = [&p, context] {
+  o.tell = tokens_in(std::move(with[0]), std::move(with[1]), p.sleeping);
+  driver::of(context).async_notify = [&p, context](int change) {
     if (driver::of(context).lost) p.connections.remove_device(p.number);
     for (const auto& [name, each] : p.openings) {
-      if (p.contexts.find(name) == context) each.tell();
+      if (p.contexts.find(name) == context) each.tell(change);
     }
   };
   out = open_as(p, context, std::move(o));
@@ -44,13 +44,13 @@ int open_device(caller& k, const channel::open_device&, channel::open_device::an
 }
 
 int import_device(caller& k, const channel::import_device&, channel::open_device::answer& out) {
-  std::vector<descriptor> with = k.descriptors(2);
+  std::vector<descriptor> with = k.descriptors(3);
   opening o;
-  if (with.size() != 2 || !identify(with[1], o)) return EINVAL;
+  if (with.size() != 3 || !identify(with[2], o)) return EINVAL;
   client& p = k.who;
   for (const auto& [name, each] : p.openings) {
     if (each.device != o.device || each.inode != o.inode) continue;
-    o.tell = token_into(std::move(with[0]), p.sleeping);
+    o.tell = tokens_in(std::move(with[0]), std::move(with[1]), p.sleeping);
     out = open_as(p, p.contexts.find(name), std::move(o));
     return 0;
   }

@@ -131,11 +131,11 @@ int dealloc_pd(caller& k, const channel::dealloc_pd& in, channel::nothing&) {
 
 int create_channel(caller& k, const channel::create_channel& in, channel::made& out) {
   ibv_context* context = k.who.contexts.find(in.context);
-  std::vector<descriptor> with = k.descriptors(1);
-  if (!context || with.size() != 1) return EINVAL;
+  std::vector<descriptor> with = k.descriptors(2);
+  if (!context || with.size() != 2) return EINVAL;
   ibv_comp_channel* made = ibv_create_comp_channel(k.c, context);
   if (!made) return errno;
-  static_cast<driver::completion_channel*>(made)->notify = token_into(std::move(with[0]), k.who.sleeping);
+  static_cast<driver::completion_channel*>(made)->notify = tokens_in(std::move(with[0]), std::move(with[1]), k.who.sleeping);
   out.object = k.who.channels.add(made);
   return 0;
 }

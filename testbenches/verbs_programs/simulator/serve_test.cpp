@@ -63,9 +63,10 @@ class fake_program {
                   std::vector<descriptor> out;
                   int ends[2];
                   EXPECT_EQ(::pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
-                  ::close(ends[0]);
                   out.emplace_back(ends[1]);
-                  if (count > 1) out.emplace_back(::dup(file_.get()));
+                  descriptor read_end(ends[0]);
+                  if (count > 1) out.push_back(std::move(read_end));
+                  if (count > 2) out.emplace_back(::dup(file_.get()));
                   return out;
                 }} {
     time_.poll_stretch = 1_us;

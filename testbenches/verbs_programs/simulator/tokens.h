@@ -7,9 +7,10 @@
 
 namespace hcasim::applications {
 
-// Returns an action that writes one token. A full pipe, or a pipe without a reader, takes none. A thread that sleeps for the
-// token goes on at once, because the driver accounts for interrupt and wake-up.
-std::function<void()> token_into(descriptor pipe, waiting& sleeping);
+// Returns an action that changes the tokens in a pipe by its argument. A full pipe takes none, and a token that the program has
+// read is not taken back. A thread that sleeps for a token goes on at once, because the driver accounts for interrupt and
+// wake-up.
+std::function<void(int)> tokens_in(descriptor write_end, descriptor read_end, waiting& sleeping);
 
 // Returns an action that changes the count of an eventfd by its argument. A program's read takes 1 from the count.
 std::function<void(int)> count_in(descriptor eventfd, waiting& sleeping);

@@ -187,6 +187,7 @@ void known_vendor();
 void deepest_queues();
 void device_name();
 void overrun();
+void late_events();
 void protected_pages();
 void protected_on_demand();
 void protected_shared();
