@@ -159,6 +159,23 @@ TEST(connection_manager, a_rejection_says_why) {
   EXPECT_EQ(e.param.conn.private_data[0], 7);
 }
 
+TEST(connection_manager, a_request_that_cannot_be_accepted_is_rejected) {
+  world w;
+  w.listener();
+  const std::uint32_t id = w.caller();
+  w.net.run();
+  const std::uint32_t passive = w.server.event().id;
+  rdma_ucm_conn_param p = program::param(0x22);
+  p.private_data_len = static_cast<std::uint8_t>(private_room(message_kind::reply, RDMA_PS_TCP) + 1);
+  EXPECT_EQ(w.server.write(RDMA_USER_CM_CMD_ACCEPT, rdma_ucm_accept{88, p, passive, 0, {}}), EINVAL);
+  w.net.run();
+  const auto e = w.client.event();
+  EXPECT_EQ(e.id, id);
+  EXPECT_EQ(e.event, number(happened::rejected));
+  EXPECT_EQ(e.status, by_consumer);
+  EXPECT_EQ(w.server.accept(passive), EINVAL);
+}
+
 // Either side may end at any moment: the other side gets an event, and nothing is left.
 TEST(connection_manager, a_program_that_ends_in_the_middle) {
   for (int steps = 0; steps < 40; ++steps) {

@@ -242,7 +242,14 @@ int manager::connect(identifier& id, const rdma_ucm_conn_param& with) {
   return 0;
 }
 
+// A request that its program cannot accept is rejected, as by the kernel: the peer would wait for ever.
 int manager::accept(identifier& id, std::uint64_t uid, const rdma_ucm_conn_param& with) {
+  const int error = reply(id, uid, with);
+  if (error) (void)reject(id, by_consumer, {});
+  return error;
+}
+
+int manager::reply(identifier& id, std::uint64_t uid, const rdma_ucm_conn_param& with) {
   if (!with.valid) {
     if (!possible(id.state, id_event::send_ready)) return EINVAL;
     id.state = step(id.state, id_event::send_ready);

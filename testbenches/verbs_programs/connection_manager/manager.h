@@ -159,6 +159,7 @@ class manager {
   };
 
   identifier& make(file& f, std::uint16_t space, std::uint8_t qp_type);
+  int reply(identifier& id, std::uint64_t uid, const rdma_ucm_conn_param& with);
   identifier* at(std::uint32_t number);
   bool take_port(identifier& id);
   [[nodiscard]] identifier* listener_of(const message& m);
