@@ -139,6 +139,7 @@ ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attr) {
 }
 
 int dealloc_td(ibv_td* td) {
+  if (of<td_object>(td)->users > 0) return EBUSY;
   std::free(of<td_object>(td));
   return 0;
 }
@@ -153,10 +154,25 @@ ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* a
   p->parent = of<pd_object>(attr->pd);
   p->name = p->parent->name;
   p->home = context;
+  p->td = of<td_object>(attr->td);
+  ++p->parent->users;
+  if (p->td) ++p->td->users;
   return &p->pd;
 }
 
+void dealloc_parent_domain(pd_object* p) {
+  --p->parent->users;
+  if (p->td) --p->td->users;
+}
+
 }  // namespace
+
+void hold(ibv_pd* pd) {
+  if (pd && of<pd_object>(pd)->parent) ++of<pd_object>(pd)->users;
+}
+void let_go(ibv_pd* pd) {
+  if (pd && of<pd_object>(pd)->parent) --of<pd_object>(pd)->users;
+}
 
 void add_device_operations(context_object& c) {
   c.verbs.query_device_ex = query_device_ex;
@@ -310,9 +326,18 @@ HCASIM_PUBLIC ibv_pd* ibv_alloc_pd(ibv_context* context) {
 
 HCASIM_PUBLIC int ibv_dealloc_pd(ibv_pd* pd) {
   if (!mine()) return HCASIM_REAL(ibv_dealloc_pd)(pd);
-  const int error = of<pd_object>(pd)->parent ? 0 : command(channel::dealloc_pd{name_of(pd)});
-  if (!error) std::free(of<pd_object>(pd));
-  return error;
+  auto* p = of<pd_object>(pd);
+  if (p->users > 0) {
+    errno = EBUSY;
+    return EBUSY;
+  }
+  if (p->parent) {
+    dealloc_parent_domain(p);
+  } else if (const int error = command(channel::dealloc_pd{name_of(pd)})) {
+    return error;
+  }
+  std::free(p);
+  return 0;
 }
 
 HCASIM_PUBLIC ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
@@ -321,7 +346,8 @@ HCASIM_PUBLIC ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
   if (const int error = call(channel::create_ah{name_of(pd), channel::packed_route(*attr)}, out)) return refused<ibv_ah>(error);
   auto* a = made<ah_object>();
   a->ah.context = pd->context;
-  a->ah.pd = pd;
+  a->ah.pd = a->pd = pd;
+  hold(pd);
   a->ah.handle = channel::number_of(out.object);
   a->name = out.object;
   a->home = pd->context;
@@ -330,9 +356,10 @@ HCASIM_PUBLIC ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
 
 HCASIM_PUBLIC int ibv_destroy_ah(ibv_ah* ah) {
   if (!mine()) return HCASIM_REAL(ibv_destroy_ah)(ah);
-  const int error = command(channel::destroy_ah{name_of(ah)});
-  if (!error) std::free(of<ah_object>(ah));
-  return error;
+  if (const int error = command(channel::destroy_ah{name_of(ah)})) return error;
+  let_go(of<ah_object>(ah)->pd);
+  std::free(of<ah_object>(ah));
+  return 0;
 }
 
 HCASIM_PUBLIC int ibv_init_ah_from_wc(ibv_context* context, std::uint8_t port, ibv_wc* wc, ibv_grh* grh, ibv_ah_attr* attr) {

@@ -1,4 +1,6 @@
 // Regions, windows, memory of the adapter.
+#include <utility>
+
 #include "testbenches/verbs_programs/preload/libc.h"
 #include "testbenches/verbs_programs/preload/objects.h"
 #include "testbenches/verbs_programs/preload/registered_memory.h"
@@ -10,6 +12,8 @@ ibv_mr* made_mr(ibv_pd* pd, const channel::key_answer& out, void* address, size_
   m->name = out.object;
   m->home = pd->context;
   m->mr = {pd->context, pd, address, length, channel::number_of(out.object), out.lkey, out.rkey};
+  m->pd = pd;
+  hold(pd);
   return &m->mr;
 }
 
@@ -48,13 +52,16 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
   m->name = out.object;
   m->home = pd->context;
   m->mw = {pd->context, pd, out.rkey, channel::number_of(out.object), type};
+  m->pd = pd;
+  hold(pd);
   return &m->mw;
 }
 
 int dealloc_mw(ibv_mw* mw) {
-  const int error = command(channel::dealloc_mw{name_of(mw)});
-  if (!error) std::free(of<mw_object>(mw));
-  return error;
+  if (const int error = command(channel::dealloc_mw{name_of(mw)})) return error;
+  let_go(of<mw_object>(mw)->pd);
+  std::free(of<mw_object>(mw));
+  return 0;
 }
 
 int bind_mw(ibv_qp* qp, ibv_mw* mw, ibv_mw_bind* bind) {
@@ -155,7 +162,11 @@ HCASIM_PUBLIC int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, si
   }
   mr->lkey = out.lkey;
   mr->rkey = out.rkey;
-  if (flags & IBV_REREG_MR_CHANGE_PD) mr->pd = pd;
+  if (flags & IBV_REREG_MR_CHANGE_PD) {
+    let_go(std::exchange(of<mr_object>(mr)->pd, pd));
+    hold(pd);
+    mr->pd = pd;
+  }
   if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
     mr->addr = addr;
     mr->length = length;
@@ -166,7 +177,8 @@ HCASIM_PUBLIC int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd* pd, void* addr, si
 
 HCASIM_PUBLIC int ibv_dereg_mr(ibv_mr* mr) {
   if (!mine()) return HCASIM_REAL(ibv_dereg_mr)(mr);
-  const int error = command(channel::dereg_mr{name_of(mr)});
-  if (!error) std::free(of<mr_object>(mr));
-  return error;
+  if (const int error = command(channel::dereg_mr{name_of(mr)})) return error;
+  let_go(of<mr_object>(mr)->pd);
+  std::free(of<mr_object>(mr));
+  return 0;
 }

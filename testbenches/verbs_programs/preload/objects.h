@@ -37,23 +37,28 @@ struct pd_object {
   ibv_pd pd;
   handle name;
   ibv_context* home;
-  pd_object* parent;  // of a parent domain
+  pd_object* parent;     // of a parent domain
+  struct td_object* td;  // of a parent domain; null = none
+  std::uint32_t users;   // parent domains of a PD, objects of a parent domain
 };
 
 struct td_object {
   ibv_td td;
+  std::uint32_t users;  // parent domains
 };
 
 struct mr_object {
   ibv_mr mr;
   handle name;
   ibv_context* home;
+  ibv_pd* pd;
 };
 
 struct mw_object {
   ibv_mw mw;
   handle name;
   ibv_context* home;
+  ibv_pd* pd;
 };
 
 struct dm_object {
@@ -108,6 +113,7 @@ struct qp_object {
   ibv_qp_ex qp;  // begins as an ibv_qp
   handle name;
   ibv_context* home;
+  ibv_pd* pd;  // null = none
   bool extended;
   pending_sends* pending;
   ibv_ah_attr address;  // the program's own address; the adapter gets another form for RoCE
@@ -117,6 +123,7 @@ struct srq_object {
   ibv_srq srq;
   handle name;
   ibv_context* home;
+  ibv_pd* pd;
   std::uint32_t number;  // XRC
 };
 
@@ -129,6 +136,7 @@ struct ah_object {
   ibv_ah ah;
   handle name;
   ibv_context* home;
+  ibv_pd* pd;
 };
 
 template <class Object, class Public>
@@ -208,6 +216,9 @@ T* refused(int error) {
 
 ibv_device* only_device();
 ibv_pd* made_pd(ibv_context* context, handle name);
+// Counts an object of a parent domain in, or out. The kernel counts the objects of a PD.
+void hold(ibv_pd* pd);
+void let_go(ibv_pd* pd);
 ibv_mr* made_mr(ibv_pd* pd, const channel::key_answer& out, void* address, size_t length);
 ibv_dm* made_dm(ibv_context* context, handle name);
 

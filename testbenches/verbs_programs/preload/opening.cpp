@@ -128,6 +128,7 @@ HCASIM_PUBLIC ibv_mr* ibv_import_mr(ibv_pd* pd, std::uint32_t mr) {
 
 HCASIM_PUBLIC void ibv_unimport_mr(ibv_mr* mr) {
   if (!mine()) return HCASIM_REAL(ibv_unimport_mr)(mr);
+  let_go(of<mr_object>(mr)->pd);
   std::free(of<mr_object>(mr));
 }
 

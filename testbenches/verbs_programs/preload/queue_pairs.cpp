@@ -24,7 +24,8 @@ ibv_qp* make_qp(ibv_context* context, ibv_qp_init_attr_ex& attr, ibv_qp_cap& cap
     return refused<ibv_qp>(error);
   }
   ibv_qp& base = *made_qp(*q, context, out.object, out.qp_num, attr.qp_type, attr.qp_context);
-  base.pd = attr.pd;  // as given, of every type
+  base.pd = q->pd = attr.pd;  // as given, of every type
+  hold(q->pd);
   base.send_cq = attr.send_cq;
   base.recv_cq = attr.recv_cq;
   base.srq = attr.srq;
@@ -117,6 +118,7 @@ HCASIM_PUBLIC int ibv_destroy_qp(ibv_qp* qp) {
   auto* q = of<qp_object>(qp);
   if (const int error = command(channel::destroy_qp{name_of(qp)}, out)) return error;
   wait_for_events(qp->events_completed, out.async);
+  let_go(q->pd);
   delete q->pending;
   std::free(q);
   return 0;

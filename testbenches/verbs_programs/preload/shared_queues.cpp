@@ -20,7 +20,8 @@ ibv_srq* make_srq(ibv_pd* pd, void* user, ibv_srq_attr& attr, ibv_xrcd* xrcd, ib
   s->number = out.srq_num;
   s->srq.context = pd->context;
   s->srq.srq_context = user;
-  s->srq.pd = pd;
+  s->srq.pd = s->pd = pd;
+  hold(pd);
   s->srq.handle = channel::number_of(out.object);
   ::pthread_mutex_init(&s->srq.mutex, nullptr);
   ::pthread_cond_init(&s->srq.cond, nullptr);
@@ -81,6 +82,7 @@ HCASIM_PUBLIC int ibv_destroy_srq(ibv_srq* srq) {
   channel::events_answer out{};
   if (const int error = command(channel::destroy_srq{name_of(srq)}, out)) return error;
   wait_for_events(srq->events_completed, out.async);
+  let_go(of<srq_object>(srq)->pd);
   std::free(of<srq_object>(srq));
   return 0;
 }

@@ -193,5 +193,6 @@ void protected_on_demand();
 void protected_shared();
 void busy_threads();
 void data_path();
+void parent_domains();
 
 }  // namespace misuse

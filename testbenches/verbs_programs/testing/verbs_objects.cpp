@@ -466,6 +466,7 @@ int main(int argc, char** argv) {
                                                {"depth", deepest_queues},
                                                {"name", device_name},
                                                {"overrun", overrun},
+                                               {"parent_domains", parent_domains},
                                                {"late_events", late_events},
                                                {"protected", protected_pages},
                                                {"protected_on_demand", protected_on_demand},
