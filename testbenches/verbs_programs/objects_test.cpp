@@ -29,7 +29,7 @@ INSTANTIATE_TEST_SUITE_P(
     all, objects,
     ::testing::Values(use{"window"}, use{"extended"}, use{"type_1"}, use{"fields"}, use{"address"}, use{"handles"},
                       use{"attributes"}, use{"masks"}, use{"null"}, use{"shown_key"}, use{"depth"}, use{"overrun"},
-                      use{"parent_domains"}, use{"late_events"}, use{"protected"}, use{"protected_on_demand"},
+                      use{"parent_domains"}, use{"too_much"}, use{"late_events"}, use{"protected"}, use{"protected_on_demand"},
                       use{"busy_threads"}, use{"data_path"}, use{"name", "--param device_name=mlx5_0"},
                       use{"roce", "--set node*.hca.port.link_layer=ethernet"},
                       use{"vendor", "--set node*.driver.vendor_id=713 --set node*.driver.vendor_part_id=4119"}),

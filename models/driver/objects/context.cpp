@@ -4,6 +4,7 @@
 #include "models/driver/device/access.h"
 #include "models/driver/device/device.h"
 #include "models/driver/objects/address_space.h"
+#include "models/driver/objects/queue_limits.h"
 
 namespace hcasim::verbs {
 
@@ -114,8 +115,7 @@ int ibv_query_device(cpu& c, ibv_context* context, ibv_device_attr* attr) {
   attr->max_mr_size = ~0ULL;
   for (unsigned s = 0; s < 32; ++s) attr->page_size_cap |= static_cast<std::uint64_t>(info.page_shifts >> s & 1) << s;
   attr->max_qp = 1 << d.areas().log_qps;
-  constexpr std::uint32_t usual_blocks = 2;  // of a request with one segment, on any transport
-  attr->max_qp_wr = static_cast<int>((send_ring::max_blocks - (usual_blocks - 1)) / usual_blocks);
+  attr->max_qp_wr = static_cast<int>(max_queue_requests);
   attr->max_sge = static_cast<int>(info.max_sge);
   attr->max_cq = 1 << d.areas().log_cqs;
   attr->max_cqe = max_cqe(d.info());

@@ -311,6 +311,7 @@ hca_modify_qp attributes(const ibv_qp_attr& a) {
 bool values_ok(const device& d, const ibv_qp_attr& a, int mask) {
   if ((mask & IBV_QP_PORT) && !d.has_port(a.port_num)) return false;
   if ((mask & IBV_QP_PKEY_INDEX) && a.pkey_index != 0) return false;
+  if (mask & IBV_QP_ALT_PATH) return false;  // the adapter has no path migration
   if ((mask & IBV_QP_AV) && !peer_ok(d, a.ah_attr)) return false;
   if ((mask & IBV_QP_PATH_MTU) && (a.path_mtu < IBV_MTU_256 || a.path_mtu > IBV_MTU_4096)) return false;
   return true;

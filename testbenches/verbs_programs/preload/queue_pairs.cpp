@@ -33,16 +33,35 @@ ibv_qp* make_qp(ibv_context* context, ibv_qp_init_attr_ex& attr, ibv_qp_cap& cap
   return &base;
 }
 
+// Returns the extended calls that a type of QP may have.
+std::uint64_t operations_of(ibv_qp_type type) {
+  constexpr std::uint64_t datagrams = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+  constexpr std::uint64_t unreliable = datagrams | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+                                       IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV;
+  constexpr std::uint64_t all = unreliable | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+                                IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV;
+  switch (type) {
+    case IBV_QPT_RC:
+    case IBV_QPT_XRC_SEND:
+      return all;
+    case IBV_QPT_UC:
+      return unreliable;
+    case IBV_QPT_UD:
+      return datagrams;
+    default:
+      return 0;
+  }
+}
+
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attr) {
   constexpr std::uint32_t known =
       IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_CREATE_FLAGS;
-  constexpr std::uint64_t operations = (IBV_QP_EX_WITH_SEND_WITH_INV << 1) - 1;
   const bool target = attr->qp_type == IBV_QPT_XRC_RECV;
   if (attr->comp_mask & ~known) return refused<ibv_qp>(EOPNOTSUPP);
   if (!(attr->comp_mask & (target ? IBV_QP_INIT_ATTR_XRCD : IBV_QP_INIT_ATTR_PD))) return refused<ibv_qp>(EINVAL);
   const bool extended = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
   if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr->create_flags) return refused<ibv_qp>(EOPNOTSUPP);
-  if (extended && (attr->send_ops_flags & ~operations)) return refused<ibv_qp>(EOPNOTSUPP);
+  if (extended && (attr->send_ops_flags & ~operations_of(attr->qp_type))) return refused<ibv_qp>(EOPNOTSUPP);
   ibv_qp_init_attr_ex all = *attr;
   if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD)) all.pd = nullptr;
   if (!(attr->comp_mask & IBV_QP_INIT_ATTR_XRCD)) all.xrcd = nullptr;

@@ -1,6 +1,7 @@
 // Requests about queue pairs and shared receive queues.
 #include <algorithm>
 
+#include "models/driver/objects/queue_limits.h"
 #include "testbenches/verbs_programs/channel/qp_attributes.h"
 #include "testbenches/verbs_programs/simulator/handler.h"
 
@@ -31,6 +32,21 @@ ibv_context* common(const Object*... objects) {
   return same ? context : nullptr;
 }
 
+// The driver rounds queues up, beyond the device's limit.
+ibv_qp_cap shown(ibv_qp_cap cap) {
+  cap.max_send_wr = std::min(cap.max_send_wr, driver::max_queue_requests);
+  cap.max_recv_wr = std::min(cap.max_recv_wr, driver::max_queue_requests);
+  return cap;
+}
+
+// Tells whether a queue that the QP has is longer than the device allows.
+bool too_long(const ibv_qp_init_attr_ex& init) {
+  const bool sends = init.qp_type != IBV_QPT_XRC_RECV;
+  const bool receives = sends && init.qp_type != IBV_QPT_XRC_SEND && !init.srq;
+  return (sends && init.cap.max_send_wr > driver::max_queue_requests) ||
+         (receives && init.cap.max_recv_wr > driver::max_queue_requests);
+}
+
 int create_qp(caller& k, const channel::create_qp& in, channel::create_qp::answer& out) {
   client& p = k.who;
   ibv_pd* pd = p.pds.find(in.pd);
@@ -56,10 +72,11 @@ int create_qp(caller& k, const channel::create_qp& in, channel::create_qp::answe
   init.cap.max_send_wr = std::max(init.cap.max_send_wr, shortest);
   init.qp_type = static_cast<ibv_qp_type>(in.type);
   init.sq_sig_all = in.signal_all != 0;
+  if (too_long(init)) return EINVAL;
   ibv_qp* qp = ibv_create_qp_ex(k.c, context, &init);
   if (!qp) return errno;
   if (!counts(*qp)) ++p.connected;
-  out = {p.qps.add(qp), qp->qp_num, channel::packed_cap(init.cap)};
+  out = {p.qps.add(qp), qp->qp_num, channel::packed_cap(shown(init.cap))};
   return 0;
 }
 
@@ -92,6 +109,7 @@ int query_qp(caller& k, const channel::query_qp& in, channel::query_qp::answer& 
   const int error = ibv_query_qp(k.c, qp, &a, 0, &init);
   note_state(k, *qp, before);
   if (error) return error;
+  a.cap = shown(a.cap);
   out.attributes = channel::packed(a);
   out.signal_all = init.sq_sig_all != 0;
   return 0;

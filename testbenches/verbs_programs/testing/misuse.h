@@ -194,5 +194,6 @@ void protected_shared();
 void busy_threads();
 void data_path();
 void parent_domains();
+void too_much();
 
 }  // namespace misuse

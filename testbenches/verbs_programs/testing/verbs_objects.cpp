@@ -467,6 +467,7 @@ int main(int argc, char** argv) {
                                                {"name", device_name},
                                                {"overrun", overrun},
                                                {"parent_domains", parent_domains},
+                                               {"too_much", too_much},
                                                {"late_events", late_events},
                                                {"protected", protected_pages},
                                                {"protected_on_demand", protected_on_demand},
