@@ -255,7 +255,7 @@ void replayer::request(const trace_step& s, ibv_send_wr& wr, std::vector<ibv_sge
   if (s.shared != nothing) wr.qp_type.xrc.remote_srqn = shared_[s.shared].number;
   if (q.type == IBV_QPT_UD) {
     const trace_place& to = s.remote;
-    wr.wr.ud = {ways_.at(way_of(s)), to.group ? HCA_QPN_ANY : qps_[to.of].at.qpn, qp_options{}.qkey};
+    wr.wr.ud = {ways_.at(way_of(s)), to.group ? std::uint32_t{HCA_QPN_ANY} : qps_[to.of].at.qpn, qp_options{}.qkey};
   } else if (s.opcode == IBV_WR_LOCAL_INV || s.opcode == IBV_WR_SEND_WITH_INV) {
     wr.invalidate_rkey = keys_[s.remote.of].key;
   } else if (s.remote.of != nothing) {

@@ -149,7 +149,11 @@ void replayer::make_way(const trace_step& s, process_context& p) {
   ibv_ah_attr at{lid, s.way.service_level, trace_.qps[s.object].port};
   if (to.group || s.way.global) {
     at.is_global = 1;
-    at.grh = to.group ? ibv_global_route{.dgid = trace_.groups[to.of].gid} : global_route_to(lid);
+    if (to.group) {
+      at.grh.dgid = trace_.groups[to.of].gid;
+    } else {
+      at.grh = global_route_to(lid);
+    }
   }
   way = made(ibv_create_ah(p.c, p.pd, &at));
 }
