@@ -60,7 +60,7 @@ void fault_schedule::fall_due(entry& e) {
 }
 
 void fault_schedule::happen(entry& e) {
-  if (e.account.times++ == 0) e.account.first = now();
+  ++e.account.times;
   e.account.last = now();
   e.unit->inject(e.kind, {.count = e.order.count, .length = e.order.length, .draw = e.random.next()});
   if (e.order.every <= 0_ps) return;

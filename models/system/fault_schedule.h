@@ -21,11 +21,10 @@ struct fault_order {
   ps length{0};
 };
 
-// A fault of a description, and when it has begun.
+// A fault of a description, how often it has begun, and when last.
 struct fault_account {
   const fault_order* order = nullptr;
   std::uint64_t times = 0;
-  ps first = never;
   ps last = never;
 };
 

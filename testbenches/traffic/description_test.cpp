@@ -189,6 +189,13 @@ TEST_F(traffic_description, objects_that_the_adapter_has_no_room_for_fail_the_ru
   EXPECT_EQ(o.text.find("ended by exit()"), std::string::npos) << o.text;
 }
 
+TEST_F(traffic_description, a_buffer_without_room_for_a_packet_is_refused) {
+  file("    w: {from: clients, to: servers, pattern: incast, write: 1}\n");
+  const outcome o = run("t.yaml --set link.buffer=100B");
+  EXPECT_EQ(o.status, 2) << o.text;
+  EXPECT_NE(o.text.find("link.buffer: 100 B hold no packet"), std::string::npos) << o.text;
+}
+
 // A thread sleeps once for each event, and moderation makes the events fewer.
 TEST_F(traffic_description, a_thread_sleeps_once_for_each_event) {
   std::ofstream("t.yaml")

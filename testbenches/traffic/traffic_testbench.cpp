@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <fstream>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
@@ -184,7 +185,11 @@ class traffic_testbench final : public testbench, public named_members {
     if (out.gpu) out.gpu_bytes = n.peer[*out.gpu].memory;
     out.adapter_bytes = n.hca.device_memory.size;
     out.ports = n.hca.port.count;
-    out.mtu = mtu_within(n.hca.port.mtu, machine.link.buffer);
+    try {
+      out.mtu = mtu_within(n.hca.port.mtu, machine.link.buffer);
+    } catch (const std::invalid_argument&) {
+      // The machine refuses a buffer without room for a packet when it is built.
+    }
     out.beside = n.beside;
     out.on_demand = n.hca.command_unit.on_demand || n.driver.on_demand == driver::on_demand_mode::iommu;
     return out;
