@@ -1,4 +1,4 @@
-// What a description may not say, and what a producer makes of one.
+// Bad descriptions are refused, and a producer follows the plan of a good one.
 #include <gtest/gtest.h>
 
 #include <functional>
