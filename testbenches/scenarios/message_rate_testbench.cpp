@@ -42,6 +42,9 @@ class message_rate final : public testbench {
     k.count("batch", o_.batch, 0, 16384, "messages of one post; 0: as many as the last poll freed");
     k.flag("inline", o_.send_inline, "the payload travels in the WQE");
   }
+  [[nodiscard]] driver_objects objects_at(std::size_t /*node*/) const override {
+    return {.qps = o_.qps, .cqs = 1, .keys = o_.regions + 1};
+  }
   void run(run_context& context) override {
     if (o_.page != 0 && (o_.page < 4096 || !std::has_single_bit(o_.page))) {
       throw input_error("parameters.page: not a power of two from 4 KiB on; write for example 2 MiB");

@@ -412,6 +412,12 @@ std::size_t planned_flow::qps_of(std::size_t source) const {
   return static_cast<std::size_t>(std::count_if(pairs.begin(), pairs.end(), of_source)) * options.qps;
 }
 
+std::size_t planned_flow::qps_at(std::size_t host) const {
+  const auto to_host = [&](const host_pair& p) { return p.to == host; };
+  const auto as_target = static_cast<std::size_t>(std::count_if(pairs.begin(), pairs.end(), to_host)) * options.qps;
+  return qps_of(host) + as_target * std::max(options.members, 1U);
+}
+
 double planned_flow::share(const host_pair& p) const {
   double sum = 0;
   for (const host_pair& q : pairs) sum += q.from == p.from ? q.weight : 0;

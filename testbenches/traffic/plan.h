@@ -61,6 +61,8 @@ struct planned_flow {
   [[nodiscard]] std::vector<std::size_t> sources() const;
   [[nodiscard]] std::vector<std::size_t> targets() const;
   [[nodiscard]] std::size_t qps_of(std::size_t source) const;
+  // Returns the QPs that a host has at both ends.
+  [[nodiscard]] std::size_t qps_at(std::size_t host) const;
   [[nodiscard]] std::size_t connections() const { return pairs.size() * options.qps; }
   // Returns the port of a connection, 1 or 2; connection q of pair p is p * qps + q.
   [[nodiscard]] std::uint8_t port_of(std::size_t connection) const {

@@ -104,6 +104,16 @@ class traffic_testbench final : public testbench, public named_members {
     plan_ = traffic::make_plan(o_, limits, seed, folder_of);
   }
 
+  [[nodiscard]] driver_objects objects_at(std::size_t node) const override {
+    driver_objects o;
+    for (const traffic::planned_flow& f : plan_.flows) {
+      o.qps += f.qps_at(node);
+      o.cqs += f.options.cqs == traffic::queue_use::own ? f.qps_at(node) : f.options.threads + 1;
+    }
+    for (const replay::trace_qp& q : trace_.qps) o.qps += q.node == node ? 1 : 0;
+    return o;
+  }
+
   void run(run_context& context) override {
     if (!o_.replay.empty()) return run_replay(context);
     auto& engine = context.make<traffic::engine>(context.build(), plan_, context.seed(), context.parts(),

@@ -1,5 +1,8 @@
 #include "testbenches/program/execution/prepare.h"
 
+#include <algorithm>
+#include <bit>
+
 #include "models/system/system_config.h"
 #include "testbenches/program/description/names.h"
 
@@ -73,6 +76,26 @@ void prepared_run::check_bench(const description& d) {
   }
 }
 
+// Raises the defaults of the driver's tables to what the testbench makes. What the description says comes on top once more.
+void prepared_run::grow_tables(description& d) {
+  system_config* const c = machine_->config();
+  bool grown = false;
+  const auto hold = [&](std::uint32_t& log, std::uint64_t objects) {
+    constexpr std::uint64_t reserved = 2;  // numbers that are never given out: QP0 and QP1, key 0
+    const auto needed = static_cast<std::uint32_t>(std::bit_width(objects + reserved - 1));
+    grown |= needed > log;
+    log = std::max(log, needed);
+  };
+  for (std::size_t i = 0; c && i < c->nodes.size(); ++i) {
+    const driver_objects o = bench_->objects_at(i);
+    driver::driver_config& tables = c->nodes[i].driver;
+    hold(tables.log_qps, o.qps);
+    hold(tables.log_cqs, o.cqs);
+    hold(tables.log_mrs, o.keys);
+  }
+  if (grown) d.apply(tree_);
+}
+
 void prepared_run::apply(description& d) {
   d.apply(tree_);
   machine_->check();
@@ -84,6 +107,7 @@ void prepared_run::apply(description& d) {
                                   driven, driven == 2 ? ", and topology: switch for a switch between them" : ""));
   }
   check_bench(d);
+  grow_tables(d);
   if (!series_.series.empty() && series_.interval == never) {
     throw input_error(
         "statistics.series: has no effect without statistics.interval; write for example statistics.interval: 10 us");

@@ -42,6 +42,7 @@ class prepared_run {
  private:
   knob_tree::naming naming_of(named_members& members);
   void check_bench(const description& d);
+  void grow_tables(description& d);
 
   std::string name_;
   std::size_t least_nodes_ = 0;

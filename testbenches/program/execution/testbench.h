@@ -151,6 +151,11 @@ class named_members {
 // Returns the folder that a relative file name in the text of a knob starts from.
 using folder_lookup = std::function<std::filesystem::path(std::string_view knob)>;
 
+// Objects that an adapter holds at once.
+struct driver_objects {
+  std::uint64_t qps = 0, cqs = 0, keys = 0;
+};
+
 class testbench {
  public:
   virtual ~testbench() = default;
@@ -166,6 +171,9 @@ class testbench {
   virtual void check(const system_config& /*machine*/, std::uint64_t /*seed*/, const folder_lookup& /*folder_of*/) {}
   // Sets the testbench's own defaults (the number of nodes), before the description is applied.
   virtual void defaults(system_config&) {}
+  // Returns what the testbench makes at a node. The driver's tables have room for this by default. Asked when all knobs are
+  // set.
+  [[nodiscard]] virtual driver_objects objects_at(std::size_t /*node*/) const { return {}; }
   // Returns how many of `nodes` hosts have something to do; `needed` is the number by default. A description with others is
   // refused. Asked when all knobs are set.
   [[nodiscard]] virtual std::size_t driven_nodes(std::size_t /*nodes*/, std::size_t needed) const { return needed; }

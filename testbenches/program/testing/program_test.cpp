@@ -202,6 +202,22 @@ TEST_F(program, an_object_that_cannot_be_made_is_named_with_its_limit) {
   }
 }
 
+// The driver's table of QPs has room for those of the testbench, unless the description says how large the table is.
+TEST_F(program, tables_grow_with_the_testbench_unless_they_are_set) {
+  const std::string run =
+      "run message_rate --no-trace --force -o out --qps 65536 --regions 1048576 --set 'node*.hca.command_unit.log_qps=4'";
+  const auto resolved = [&](const std::string& more) {
+    EXPECT_EQ(hcasim(run + more).status, 1) << more;  // the adapter's own table is too small for all
+    return file_content("out/resolved.yaml");
+  };
+  const std::string grown = resolved("");
+  EXPECT_NE(grown.find("log_qps: 17\n"), std::string::npos);
+  EXPECT_NE(grown.find("log_mrs: 21\n"), std::string::npos);
+  const std::string set = resolved(" --set 'node*.driver.log_qps=9'");
+  EXPECT_NE(set.find("log_qps: 9\n"), std::string::npos);
+  EXPECT_EQ(set.find("log_qps: 17\n"), std::string::npos);
+}
+
 // Each end of the range of each knob: the run ends well, or is refused with the unfit value. Only some knobs may make it fail,
 // with a message. HCASIM_FULL runs all knobs, otherwise some.
 TEST_F(program, every_bound_of_every_knob_is_run_or_named) {
