@@ -19,6 +19,7 @@ class bit_faults {
     draw_ = r.draw;
   }
   void withdraw() { asked_ = {}; }
+  [[nodiscard]] std::uint64_t to_come(std::size_t k) const { return asked_.at(k); }
   [[nodiscard]] bool due() const { return (asked_[one_bit] | asked_[two_bits]) != 0; }
 
   struct spot {

@@ -45,6 +45,10 @@ class cells {
     const std::size_t kinds = cell_fault_kinds.size();
     kind < kinds ? entries_.ask(kind, r) : tags_.ask(kind - kinds, r);
   }
+  [[nodiscard]] std::uint64_t to_come(std::size_t kind) const {
+    const std::size_t kinds = cell_fault_kinds.size();
+    return kind < kinds ? entries_.to_come(kind) : tags_.to_come(kind - kinds);
+  }
   void withdraw() {
     entries_.withdraw();
     tags_.withdraw();

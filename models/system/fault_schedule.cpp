@@ -75,6 +75,7 @@ std::vector<fault_account> fault_schedule::accounts() const {
   for (const entry& e : entries_) {
     all.push_back(e.account);
     all.back().order = &e.order;
+    all.back().to_come = e.unit->to_come(e.kind);
   }
   return all;
 }

@@ -26,6 +26,7 @@ struct fault_account {
   const fault_order* order = nullptr;
   std::uint64_t times = 0;
   ps last = never;
+  std::uint64_t to_come = 0;  // operations that faults of this place and kind still wait for
 };
 
 class fault_schedule {

@@ -65,6 +65,20 @@ TEST_F(traffic_faults, that_have_not_begun_fail_the_run) {
   EXPECT_EQ(begun.status, 0) << begun.text;
 }
 
+// Too few operations for a fault fail the run, too.
+TEST_F(traffic_faults, that_have_met_too_few_operations_fail_the_run) {
+  const std::string flow = "  groups: {a: 0, b: 1}\n  flows:\n    w: {from: a, to: b, write: 1, messages: 100}\n";
+  fails_with(
+      run("", "at: 100 us, where: node1.hca.extent_cache, what: tag_bit", flow),
+      "faults, entry 1: node1.hca.extent_cache tag_bit at 100 us has met 0 of 1 (count: operations to be affected), because");
+  fails_with(run("", "at: 100 us, where: node1.hca.completion, what: lost_interrupt, count: 2", flow),
+             "node1.hca.completion lost_interrupt at 100 us has met 0 of 2 (");
+  const std::string replay = "where: node1.pcie, what: receiver_error";
+  fails_with(run("", "at: 100 us, " + replay + "}\n  - {at: 110 us, count: 100000, " + replay, flow), " of 100001 (count: ");
+  const outcome again = run("", "every: 20 us, count: 3, " + replay, flow);
+  EXPECT_EQ(again.status, 0) << again.text;
+}
+
 TEST_F(traffic_faults, are_named_with_the_place_of_the_failure) {
   const std::string flow = "  groups: {a: 0, b: 1}\n  flows:\n    w: {from: a, to: b, write: 1, messages: 6000, timeout: 6}\n";
   const outcome down = run("", "at: 200 us, where: link1, what: link_down, length: 100 ms", flow);

@@ -34,6 +34,8 @@ class faulty {
   [[nodiscard]] virtual std::span<const fault_kind> fault_kinds() const = 0;
   // Injects fault kind number `kind` of fault_kinds(): now, or into the next operation that can fail this way.
   virtual void inject(std::size_t kind, const fault_request& r) = 0;
+  // Returns how many affected operations of the kind are still to come; 0 for a fault that begins at once.
+  [[nodiscard]] virtual std::uint64_t to_come(std::size_t /*kind*/) const { return 0; }
   // Withdraws requested faults that have not happened yet.
   virtual void withdraw() {}
 };

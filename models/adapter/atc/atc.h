@@ -50,6 +50,7 @@ class atc : public unit, public faulty, private tlm::tlm_mm_interface {
   void list_waiting(waiting_list& list) const override;
   [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return cache_fault_kinds; }
   void inject(std::size_t kind, const fault_request& r) override { cells_.ask(kind, r); }
+  [[nodiscard]] std::uint64_t to_come(std::size_t kind) const override { return cells_.to_come(kind); }
   void withdraw() override { cells_.withdraw(); }
   // Resets the function: no page is cached, and page requests are allowed again.
   void reset();

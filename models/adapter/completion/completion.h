@@ -53,6 +53,7 @@ class completion : public unit, public faulty {
 
   [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return completion_fault_kinds; }
   void inject(std::size_t kind, const fault_request& r) override { (kind == 0 ? to_lose_ : to_repeat_) += r.count; }
+  [[nodiscard]] std::uint64_t to_come(std::size_t kind) const override { return kind == 0 ? to_lose_ : to_repeat_; }
   void withdraw() override { to_lose_ = to_repeat_ = 0; }
   [[nodiscard]] std::uint64_t completed() const override { return cqes_.value() + eqes_.value(); }
 

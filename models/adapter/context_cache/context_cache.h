@@ -43,6 +43,7 @@ class context_cache : public unit, public faulty {
   [[nodiscard]] std::uint64_t pinned() const { return lines_.pinned(); }
   [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return cache_fault_kinds; }
   void inject(std::size_t kind, const fault_request& r) override { cells_.faults().ask(kind, r); }
+  [[nodiscard]] std::uint64_t to_come(std::size_t kind) const override { return cells_.faults().to_come(kind); }
   void withdraw() override { cells_.faults().withdraw(); }
 
  private:

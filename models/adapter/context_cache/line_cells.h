@@ -25,6 +25,7 @@ class line_cells {
   void clear() { lost_one_ = false; }
 
   [[nodiscard]] cells& faults() { return cells_; }
+  [[nodiscard]] const cells& faults() const { return cells_; }
 
  private:
   bool read(std::size_t slot);

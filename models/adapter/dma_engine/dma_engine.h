@@ -52,6 +52,7 @@ class dma_engine : public unit, public faulty {
   void list_waiting(waiting_list& list) const override;
   [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return dma_engine_fault_kinds; }
   void inject(std::size_t kind, const fault_request& r) override { faults_.ask(kind, r); }
+  [[nodiscard]] std::uint64_t to_come(std::size_t kind) const override { return faults_.to_come(kind); }
   void withdraw() override { faults_.withdraw(); }
   [[nodiscard]] std::uint32_t tags_in_use() const { return config_.read_tags - tags_free_; }
   [[nodiscard]] bool idle() const { return jobs_.in_use() == 0 && tags_in_use() == 0 && write_free_ == config_.write_buffer; }

@@ -195,6 +195,10 @@ void link::lose_credits(lane& l, const fault_request& r, ps length) const {
   return_at(l, lost, now() + length);
 }
 
+std::uint64_t link::to_come(std::size_t kind) const {
+  return link_fault_kinds.at(kind).name == "loss_burst" ? to_lose_ : 0;
+}
+
 void link::withdraw() {
   to_lose_ = 0;
   look();

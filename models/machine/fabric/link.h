@@ -50,6 +50,7 @@ class link : public unit, public faulty {
 
   [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return link_fault_kinds; }
   void inject(std::size_t kind, const fault_request& r) override;
+  [[nodiscard]] std::uint64_t to_come(std::size_t kind) const override;
   void withdraw() override;
   // Adds a listener of the device at `end` for the link going down and coming up.
   void on_change(unsigned end, std::function<void(bool up)> listener) { sides_[end].listeners.push_back(std::move(listener)); }

@@ -205,6 +205,14 @@ void pcie::inject(std::size_t kind, const fault_request& r) {
   queue_.at(now() + (r.length > 0_ps ? r.length : config_.retraining), call<&pcie_function::link_is_back>(&d.function));
 }
 
+std::uint64_t pcie::to_come(std::size_t kind) const {
+  const pcie_device& d = *devices_.front();
+  const std::string_view name = pcie_fault_kinds.at(kind).name;
+  if (name == "receiver_error") return d.down.to_garble();
+  if (name == "replay_timeout") return d.up.acknowledges_to_lose();
+  return d.function.to_come(static_cast<pcie_fate>(kind + 1));
+}
+
 void pcie::withdraw() {
   pcie_device& d = *devices_.front();
   d.function.withdraw();

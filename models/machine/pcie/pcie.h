@@ -61,6 +61,7 @@ class pcie : public unit, public faulty {
   // Returns the faults of device 0.
   [[nodiscard]] std::span<const fault_kind> fault_kinds() const override { return pcie_fault_kinds; }
   void inject(std::size_t kind, const fault_request& r) override;
+  [[nodiscard]] std::uint64_t to_come(std::size_t kind) const override;
   void withdraw() override;
 
   // Sends messages to `requester` to `device`.

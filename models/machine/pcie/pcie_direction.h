@@ -37,6 +37,8 @@ class pcie_direction {
   // Requests faults of bursts to come: garbled TLPs, or no acknowledge.
   void garble(std::uint32_t bursts) { garbled_ += bursts; }
   void lose_acknowledges(std::uint32_t bursts) { unacknowledged_ += bursts; }
+  [[nodiscard]] std::uint32_t to_garble() const { return garbled_; }
+  [[nodiscard]] std::uint32_t acknowledges_to_lose() const { return unacknowledged_; }
   void withdraw() { garbled_ = unacknowledged_ = 0; }
 
   std::uint32_t corrected = 0;  // enum pci_corrected

@@ -47,6 +47,12 @@ void pcie_function::ask(pcie_fate fate, std::uint64_t bursts) {
   look();
 }
 
+std::uint64_t pcie_function::to_come(pcie_fate fate) const {
+  std::uint64_t bursts = 0;
+  for (const pcie_fault& f : asked_) bursts += f.fate == fate ? f.left : 0;
+  return bursts;
+}
+
 void pcie_function::withdraw() {
   asked_.clear();
   look();

@@ -18,6 +18,8 @@ class pcie_function {
 
   // Asks for a fate of bursts to come, in order.
   void ask(pcie_fate fate, std::uint64_t bursts);
+  // Returns the bursts that this fate still waits for.
+  [[nodiscard]] std::uint64_t to_come(pcie_fate fate) const;
   void withdraw();
   // Applies faults to a leaving burst; true = it stays here, and is answered.
   bool disturb(pcie_burst& b) { return disturbed_ && apply(b); }

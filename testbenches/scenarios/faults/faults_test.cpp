@@ -134,6 +134,31 @@ TEST(fault_table, the_catalogue_is_complete_and_true) {
   EXPECT_EQ(there, listed);
 }
 
+// A fault of the next operations tells how many are still to come. Lost credits are gone at once.
+TEST(fault_table, each_fault_that_waits_tells_how_long) {
+  system_config config;
+  config.nodes.resize(1);
+  config.nodes[0].iommu.enabled = config.nodes[0].hca.atc.enabled = true;
+  world w(config);
+  int waiting = 0;
+  for (const auto& [place, unit] : faulty_units(w.sys())) {
+    const auto kinds = unit->fault_kinds();
+    for (std::size_t k = 0; k < kinds.size(); ++k) {
+      const bool waits = kinds[k].text.find("next `count`") != std::string_view::npos && kinds[k].name != "credit_loss";
+      if (!waits) continue;
+      ++waiting;
+      const std::string which = place + " " + std::string(kinds[k].name);
+      EXPECT_EQ(unit->to_come(k), 0U) << which;
+      unit->inject(k, {.count = 3});
+      unit->inject(k, {.count = 4});
+      EXPECT_EQ(unit->to_come(k), 7U) << which;
+      unit->withdraw();
+      EXPECT_EQ(unit->to_come(k), 0U) << which;
+    }
+  }
+  EXPECT_GT(waiting, 30);
+}
+
 class recovery_seeds : public ::testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(recovery_seeds, streams_on_each_time) {
