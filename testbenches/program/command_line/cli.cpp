@@ -48,6 +48,11 @@ std::string mended(const CLI::App& app, const CLI::ParseError& e) {
       unexpected = extra;
     }
     if (!unexpected.empty()) return fmt::format("unexpected argument '{}'; {}", unexpected, help);
+    for (const CLI::Option* o : c->get_options()) {
+      const int most = o->get_items_expected_max();
+      if (most == 1 && o->count() > 1 && !o->get_lnames().empty())
+        return fmt::format("--{} is given {} times; leave one", o->get_lnames().front(), o->count());
+    }
   }
   const std::string fault = e.what();
   if (const std::size_t end = fault.find(" was given a disallowed flag override"); end != std::string::npos)

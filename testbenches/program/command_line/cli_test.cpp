@@ -241,6 +241,8 @@ TEST_F(cli, bad_commands) {
   refused("run count_ticks --outptu x", "unknown option '--outptu'; did you mean '--output'?");
   refused("run count_ticks -o out --tikcs 5", "unknown option '--tikcs'; did you mean '--ticks'?");
   refused("run count_ticks twice -o out", "unexpected argument 'twice'; see 'hcasim run --help'");
+  refused("run count_ticks -o out --ticks 5 --ticks 5", "--ticks is given 2 times; leave one");
+  refused("run count_ticks -o out --ticks 5 -o other", "--output is given 2 times; leave one");
   refused("run count_ticks --packets -o out", "--packets needs a value, and '-o' is an option; see 'hcasim run --help'");
   refused("run count_ticks -o --set node0.hca.mrc_cache.ways=8",
           "-o needs a value, and '--set' is an option; see 'hcasim run --help'");
