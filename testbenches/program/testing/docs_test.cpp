@@ -312,6 +312,33 @@ TEST(docs, sample_ping_of_the_readme_is_a_run) {
   expect_sample("ping", "\nREAD\n");
 }
 
+// The page of runs lists all systems, and all presets with their links and claimed experiments.
+TEST(docs, presets_and_systems_are_listed) {
+  std::map<std::string, std::string> rows;
+  for (const std::string& line : lines_of(file_content(source / "docs/running.md"))) {
+    static const std::regex row(R"(\| `([a-z0-9_]+)` \|.*)");
+    std::smatch name;
+    if (std::regex_match(line, name, row)) rows.emplace(name[1], line);
+  }
+  for (const char* folder : {"presets", "systems"}) {
+    for (const auto& e : fs::directory_iterator(source / "testbenches/studies" / folder)) {
+      const std::string name = e.path().stem();
+      ASSERT_TRUE(rows.contains(name)) << name;
+      static const std::regex claim(R"(\b[A-Z]+[0-9]+\b)");
+      static const std::regex rate(R"( +rate: ([0-9.]+ Gb/s).*)");
+      for (const std::string& line : lines_of(file_content(e.path()))) {
+        std::smatch found;
+        if (std::regex_match(line, found, rate)) {
+          EXPECT_NE(rows[name].find(found[1]), std::string::npos) << rows[name];
+        }
+        if (!line.starts_with("# validated:")) continue;
+        for (std::sregex_iterator i(line.begin(), line.end(), claim), end; i != end; ++i)
+          EXPECT_NE(rows[name].find(i->str()), std::string::npos) << rows[name];
+      }
+    }
+  }
+}
+
 TEST(docs, links_between_pages_lead_somewhere) {
   for (const fs::path& page : pages()) {
     const std::string text = file_content(page);
