@@ -28,6 +28,14 @@ class traffic_description : public test_in_own_folder {
   static json result() { return json::parse(file_content("out/result.json")); }
 };
 
+const json& table_of(const json& result, const std::string& title) {
+  for (const json& t : result["tables"]) {
+    if (t["title"] == title) return t["rows"];
+  }
+  ADD_FAILURE() << "there is no table " << title;
+  return result["tables"][0]["rows"];
+}
+
 constexpr const char* mixed = "    mixed: {from: clients, to: servers, pattern: incast, read: 3, write: 1, size: 1 KiB}\n";
 
 TEST_F(traffic_description, a_result_is_the_same_again_and_from_its_resolved_description) {
@@ -168,6 +176,44 @@ TEST_F(traffic_description, cores_stall_when_their_combining_buffers_are_full) {
   EXPECT_GT(read_time(""), 3 * read_time("--set node*.host.combining_buffers=10"));
 }
 
+TEST_F(traffic_description, a_flow_without_a_message_fails_the_run) {
+  const std::string often = "    often: {from: clients, to: servers, pattern: incast, write: 1}\n";
+  const auto told = [&](const std::string& flow, const std::string& mend) {
+    file(often + flow);
+    const outcome o = run("t.yaml");
+    EXPECT_EQ(o.status, 1) << o.text;
+    EXPECT_NE(
+        o.text.find("flow rare: none of its messages completed in the measured time, so its figures say nothing; " + mend),
+        std::string::npos)
+        << o.text;
+  };
+  told("    rare: {from: clients, to: servers, pattern: incast, write: 1, rate: 1}\n", "raise measure or its rate");
+  told("    rare: {from: clients, to: servers, pattern: incast, write: 1, messages: 1}\n", "raise measure, or lower warm_up");
+}
+
+// Two bulk flows fill the output queue of a switch. A small message waits behind them, or passes them in a lane of its own.
+TEST_F(traffic_description, a_lane_of_its_own_lets_small_messages_pass) {
+  std::ofstream("t.yaml") << "testbench: traffic\ntopology: switch\nlink.virtual_lanes: 2\ntraffic:\n"
+                             "  groups: {bulk: 0-1, quick: 2, server: 3}\n  flows:\n"
+                             "    bulk: {from: bulk, to: server, pattern: incast, write: 1, size: 64 KiB, window: 8}\n"
+                             "    small: {from: quick, to: server, write: 1, size: 64 B, window: 1}\n"
+                             "  warm_up: 50 us\n  measure: 500 us\n";
+  const auto slowest = [](const std::string& more) {
+    const outcome o = run("t.yaml " + more);
+    EXPECT_EQ(o.status, 0) << o.text;
+    const json all = result();
+    for (const json& row : table_of(all, "latency")) {
+      if (row[0] == "small") return row.back().get<double>();
+    }
+    return 0.0;
+  };
+  const double alone = slowest("--set 'traffic.flows.bulk.rate=5000'");
+  const double shared = slowest("");
+  const double own = slowest("--set traffic.flows.small.service_level=1");
+  EXPECT_GT(shared, 5 * alone);
+  EXPECT_LT(own, 1.5 * alone);
+}
+
 // Datagrams come as fast as their source sends, and the software of three receivers in one thread cannot keep up.
 TEST_F(traffic_description, datagrams_that_find_no_receive_are_told) {
   file("    d: {from: clients, to: servers, pattern: incast, send: 1, size: 64 B, transport: ud, members: 3}\n");
@@ -218,14 +264,6 @@ TEST_F(traffic_description, a_thread_sleeps_once_for_each_event) {
   EXPECT_LT(run_with("--set 'traffic.flows.writes.size=4 KiB' --set 'link.rate=100 Gb/s'"), 0.2);
 }
 
-const json& table_of(const json& result, const std::string& title) {
-  for (const json& t : result["tables"]) {
-    if (t["title"] == title) return t["rows"];
-  }
-  ADD_FAILURE() << "there is no table " << title;
-  return result["tables"][0]["rows"];
-}
-
 // Messages of one packet, so the adapter writes whole messages.
 TEST_F(traffic_description, a_host_has_received_what_has_arrived) {
   const auto received = [](const std::string& flow) {
@@ -248,7 +286,7 @@ TEST_F(traffic_description, a_host_has_received_what_has_arrived) {
 
 TEST_F(traffic_description, operations_of_xrc_are_called_so) {
   file("    f: {from: clients, to: servers, pattern: incast, write: 1, read: 1, transport: xrc, messages: 20}\n");
-  const outcome o = run("t.yaml --explain --spans");
+  const outcome o = run("t.yaml --explain --spans --set 'traffic.warm_up=0 us'");
   EXPECT_EQ(o.status, 0) << o.text;
   EXPECT_NE(o.text.find("XRC READ"), std::string::npos) << o.text;
   EXPECT_EQ(o.text.find("UC "), std::string::npos) << o.text;
@@ -296,7 +334,7 @@ TEST_F(traffic_description, groups_and_hosts_have_latencies_of_their_own) {
   file(
       "    near: {from: clients, to: servers, pattern: incast, write: 1, size: 64 B}\n"
       "    back: {from: servers, to: clients, pattern: outcast, read: 1, size: 16 KiB}\n");
-  ASSERT_EQ(run("t.yaml").status, 0);
+  ASSERT_EQ(run("t.yaml --set 'traffic.measure=100 us'").status, 0);
   const json all = result();
   const json flows = table_of(all, "latency");
   const json groups = table_of(all, "groups and hosts");

@@ -43,6 +43,8 @@ qp_options engine::qp_settings(const planned_flow& f, std::size_t number) const 
   q.timeout = static_cast<std::uint8_t>(f.options.timeout);
   q.rnr_timer = static_cast<std::uint8_t>(f.options.rnr_timer);
   q.port = f.port_of(number);
+  q.read_depth = static_cast<std::uint8_t>(f.read_depth);
+  q.service_level = static_cast<std::uint8_t>(f.options.service_level);
   return q;
 }
 
@@ -191,7 +193,7 @@ void engine::connect(std::size_t flow, std::size_t host, process_context& p) {
     if (f.options.global_routes) q.global = &way;
     p.must_connect(x.source_qp, x.target, q);
     if (f.options.service != transport::ud) continue;
-    ibv_ah_attr to{x.target.lid, 0, q.port, f.options.global_routes, way};
+    ibv_ah_attr to{x.target.lid, q.service_level, q.port, f.options.global_routes, way};
     if (f.options.members != 0) to = group_of(flow, i);
     x.way = made(ibv_create_ah(p.c, p.pd, &to));
     if (f.options.members != 0) x.target.qpn = wire::group_qpn;
@@ -207,7 +209,8 @@ ibv_ah_attr engine::group_of(std::size_t flow, std::size_t of) const {
   gid.raw[15] = static_cast<std::uint8_t>(number);
   const auto lid = static_cast<std::uint16_t>(HCA_MULTICAST_LID + 1 + number);
   const ibv_global_route way{.dgid = gid, .flow_label = 0, .sgid_index = 0, .hop_limit = 1, .traffic_class = 0};
-  return {lid, 0, plan_.flows[flow].port_of(of), 1, way};
+  const planned_flow& f = plan_.flows[flow];
+  return {lid, static_cast<std::uint8_t>(f.options.service_level), f.port_of(of), 1, way};
 }
 
 void engine::connect_target(std::size_t flow, process_context& p, std::size_t number) {

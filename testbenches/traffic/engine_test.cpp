@@ -22,7 +22,7 @@ struct outcome {
 outcome run(const traffic_options& o, system_config config, std::uint64_t seed = 1, companion* with = nullptr) {
   config.seed = seed;
   outcome out;
-  out.planned = make_plan(o, {1e15, 1_ps, 220, 0_ps, {}}, seed, [](std::string_view) { return std::filesystem::path(); });
+  out.planned = make_plan(o, {1e15, 1, 1_ps, 220, 0_ps, {}}, seed, [](std::string_view) { return std::filesystem::path(); });
   config.nodes.resize(out.planned.hosts);
   kit::world w(config);
   engine e(w.sys(), out.planned, seed, {});
@@ -155,7 +155,7 @@ TEST_P(queue_of_an_open_loop, arrivals_wait_as_md1_says) {
   const double load = GetParam() / 100.0;
   traffic_options o = options(load);
   o.flows[0].options.messages = 1;
-  const plan p = make_plan(o, {1e15, 1_ps, 220, 0_ps, {}}, 1, [](std::string_view) { return std::filesystem::path(); });
+  const plan p = make_plan(o, {1e15, 1, 1_ps, 220, 0_ps, {}}, 1, [](std::string_view) { return std::filesystem::path(); });
   const double expected = load / (2 * (1 - load));
   EXPECT_NEAR(waits(p.flows[0], 8'000'000), expected, 0.02 * expected);
 }
@@ -357,7 +357,7 @@ TEST(traffic_engine, a_companion_says_the_messages_of_some_qps) {
 
 TEST(traffic_engine, begins_at_a_multiple_of_its_grid) {
   traffic_options o = of_two_hosts(operation::write, 10);
-  plan p = make_plan(o, {1e15, 1_ps, 220, 0_ps, {}}, 1, [](std::string_view) { return std::filesystem::path(); });
+  plan p = make_plan(o, {1e15, 1, 1_ps, 220, 0_ps, {}}, 1, [](std::string_view) { return std::filesystem::path(); });
   p.grid = 1_ms;
   system_config config;
   config.nodes.resize(2);

@@ -85,6 +85,8 @@ void flow_options::path_knobs(knob_visitor& k) {
   k.choice("ports", ports, {"first", "second", "both"},
            "ports of the adapters (hca.port.count) that the QPs use, at both ends; both: the QPs of a pair in turn");
   k.flag("global_routes", global_routes, "every packet has a GRH");
+  k.count("service_level", service_level, 0, 15, "SL of every packet, which takes lane SL mod link.virtual_lanes");
+  k.count("read_depth", read_depth, 0, 255, "READs and atomics under way on each QP; 0: as many as both adapters allow");
   k.count("timeout", timeout, 0, 31, "wait for an acknowledge: 4.096 us times 2 to this power; 0: for ever");
   k.count("rnr_timer", rnr_timer, 0, 31, "code of the wait after an RNR NAK: 1 = 10 us, 4 = 40 us, 14 = 1.28 ms, 0 = 655 ms");
 }

@@ -33,6 +33,9 @@ inline constexpr std::size_t operations = operation_names.size();
 constexpr bool is_atomic(operation o) {
   return o == operation::fetch_add || o == operation::cmp_swap;
 }
+constexpr bool fetches_data(operation o) {
+  return o == operation::read || is_atomic(o);
+}
 // Returns whether the target grants a key of its own for the message.
 constexpr bool needs_key(operation o) {
   return o >= operation::bind_write;
@@ -115,6 +118,8 @@ struct flow_options {
   path_mtu mtu = path_mtu::mtu_1024;
   port_use ports = port_use::first;
   bool global_routes = false;
+  std::uint32_t service_level = 0;
+  std::uint32_t read_depth = 0;
   std::uint32_t timeout = 14;
   std::uint32_t rnr_timer = 1;
   ps start{0};

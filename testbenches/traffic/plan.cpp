@@ -37,6 +37,7 @@ class flow_planner {
     check_completions();
     check_receives();
     check_path();
+    read_depth();
     check_times();
     read_arrivals();
     return std::move(out_);
@@ -240,9 +241,25 @@ class flow_planner {
     return std::min_element(qps.begin(), qps.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->second;
   }
 
+  // Sets how many READs and atomics of a QP may be under way: no more than both ends can keep.
+  void read_depth() {
+    std::uint32_t most = 255;
+    for (const host_pair& p : out_.pairs) {
+      for (const std::size_t host : {p.from, p.to})
+        most = std::min(most, host < limits_.hosts.size() ? limits_.hosts[host].reads : machine_limits::host{}.reads);
+    }
+    require(o_.read_depth == 0 || out_.has_any(fetches_data), "read_depth",
+            "there are no READs and no atomics; add a weight, or remove it");
+    require(o_.read_depth <= most, "read_depth",
+            fmt::format("the adapters allow {}; lower it, or raise node*.hca.command_unit.max_read_depth", most));
+    out_.read_depth = o_.read_depth == 0 ? most : o_.read_depth;
+  }
+
   void check_path() const {
     const bool reliable = o_.service == transport::rc || o_.service == transport::xrc;
     constexpr const char* unused = "UC and UD wait for no answer; remove it";
+    require(o_.service_level == 0 || limits_.lanes > 1, "service_level",
+            "all levels share the one lane; write link.virtual_lanes: 2 or more, or remove it");
     require(reliable || o_.timeout == flow_options{}.timeout, "timeout", unused);
     require(reliable || o_.rnr_timer == flow_options{}.rnr_timer, "rnr_timer", unused);
   }

@@ -32,7 +32,8 @@ struct planned_flow {
   distribution size = distribution::fixed(0);
   std::optional<distribution> gap;  // between the arrivals of one QP; none = a closed loop
   access_order order;
-  std::uint64_t longest = 0;  // bytes of a message
+  std::uint64_t longest = 0;      // bytes of a message
+  std::uint32_t read_depth = 16;  // READs and atomics of a QP under way
 
   // Returns how many messages may be under way on a QP.
   [[nodiscard]] std::uint32_t depth() const { return options.outstanding != 0 ? options.outstanding : options.window; }
@@ -117,10 +118,12 @@ struct machine_limits {
     bool on_demand = true;            // the adapter can page
     std::uint32_t ports = 1;
     std::uint64_t mtu = 4096;  // bytes
+    std::uint32_t reads = 16;  // under way on a QP
     std::string beside;        // the node whose host this adapter is in; empty = a host of its own
   };
 
   double link_rate = 100e9;      // b/s of each direction
+  std::uint32_t lanes = 1;       // virtual lanes for data
   ps post_cost{0};               // CPU time of one message in a posting thread, at least
   std::uint64_t max_inline = 0;  // bytes
   ps receive_cost{0};            // CPU time of one message in a receiving thread, at least

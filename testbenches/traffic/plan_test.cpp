@@ -249,6 +249,15 @@ INSTANTIATE_TEST_SUITE_P(
                   first(o).service = transport::uc;
                   first(o).rnr_timer = 4;
                 }},
+        spoiled{"flows.reads.read_depth", "the adapters allow 16; lower it, or raise node*.hca.command_unit.max_read_depth",
+                [](auto& o) { first(o).read_depth = 17; }},
+        spoiled{"flows.reads.read_depth", "there are no READs and no atomics",
+                [](auto& o) {
+                  mix(o, {operation::write});
+                  first(o).read_depth = 4;
+                }},
+        spoiled{"flows.reads.service_level", "all levels share the one lane; write link.virtual_lanes: 2 or more",
+                [](auto& o) { first(o).service_level = 1; }},
         spoiled{"flows.reads.inline", "a bind has no payload to send; add write or send, or remove it", [](auto& o) {
                   mix(o, {operation::bind});
                   first(o).send_inline = true;
@@ -259,7 +268,7 @@ TEST(plan, a_load_that_a_thread_cannot_post_is_refused) {
   traffic_options o = sample();
   first(o).rate = 60e6;
   first(o).size = "8 B";
-  const machine_limits limits{1e15, 58_ns, 220, 0_ps, {}};
+  const machine_limits limits{1e15, 1, 58_ns, 220, 0_ps, {}};
   EXPECT_THROW(planned(o, limits), knob_error);
   first(o).rate = 50e6;
   EXPECT_NO_THROW(planned(o, limits));
@@ -281,7 +290,7 @@ TEST(plan, receives_and_memory_that_a_host_cannot_bear_are_refused) {
   mix(o, {operation::send});
   first(o).size = "8 B";
   first(o).rate = 12e6;
-  machine_limits limits{1e15, 1_ps, 220, 100_ns, {}};
+  machine_limits limits{1e15, 1, 1_ps, 220, 100_ns, {}};
   EXPECT_THROW(planned(o, limits), knob_error);
   first(o).rate = 9e6;
   EXPECT_NO_THROW(planned(o, limits));
@@ -296,7 +305,7 @@ TEST(plan, receives_and_memory_that_a_host_cannot_bear_are_refused) {
 
 TEST(plan, ports_that_an_adapter_lacks_are_refused) {
   traffic_options o = sample();
-  machine_limits limits{1e15, 1_ps, 220, 0_ps, {}};
+  machine_limits limits{1e15, 1, 1_ps, 220, 0_ps, {}};
   limits.hosts.resize(4);
   first(o).ports = port_use::second;
   EXPECT_THROW(planned(o, limits), knob_error);
@@ -324,7 +333,7 @@ std::string refusal(const traffic_options& o, const machine_limits& limits) {
 
 TEST(plan, packets_that_a_host_cannot_carry_are_refused) {
   traffic_options o = sample();
-  machine_limits limits{1e15, 1_ps, 220, 0_ps, {}};
+  machine_limits limits{1e15, 1, 1_ps, 220, 0_ps, {}};
   limits.hosts.resize(4);
   limits.hosts[3].mtu = 1024;
   EXPECT_EQ(refusal(o, limits), "");
@@ -336,7 +345,7 @@ TEST(plan, packets_that_a_host_cannot_carry_are_refused) {
 
 TEST(plan, a_guest_has_no_gpu) {
   traffic_options o = sample();
-  machine_limits limits{1e15, 1_ps, 220, 0_ps, {}};
+  machine_limits limits{1e15, 1, 1_ps, 220, 0_ps, {}};
   limits.hosts.resize(4);
   limits.hosts[3].beside = "node0";
   first(o).memory = memory_kind::gpu;
@@ -353,7 +362,7 @@ TEST(plan, ports_share_a_load) {
   first(o).size = "1 KiB";
   first(o).qps = 2;
   first(o).rate = 1.5e6;  // 12.8 Gb/s
-  machine_limits limits{10e9, 1_ps, 220, 0_ps, {}};
+  machine_limits limits{10e9, 1, 1_ps, 220, 0_ps, {}};
   limits.hosts.resize(4);
   for (machine_limits::host& h : limits.hosts) h.ports = 2;
   first(o).ports = port_use::first;

@@ -46,7 +46,7 @@ std::vector<axis> axes() {
           {"", set("cqs=own"), set("cqs=own") + " " + set("wait=events")},
           {"", "--set node*.iommu.enabled=true", "--set node*.iommu.enabled=true --set node*.hca.atc.enabled=true"},
           {"", "--set node*.hca.key_check.implementation=rtl"},
-          {"", "--set link.loss=0.01"}};
+          {"", "--set link.loss=0.01", "--set link.virtual_lanes=2 " + set("service_level=3")}};
 }
 
 // A window needs a pinned region of the host or its GPU. Registration takes any memory, and the other keys host memory.

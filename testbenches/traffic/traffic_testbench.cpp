@@ -96,6 +96,7 @@ class traffic_testbench final : public testbench, public named_members {
     }
     traffic::machine_limits limits;
     limits.link_rate = machine.link.rate.bits_per_second;
+    limits.lanes = machine.link.virtual_lanes;
     const auto& driver = machine.nodes.front().driver;
     limits.post_cost = driver.post_wqe + driver.post_segment + driver.poll_cqe;
     limits.receive_cost = limits.post_cost + driver.post_call;
@@ -124,12 +125,7 @@ class traffic_testbench final : public testbench, public named_members {
       if (const std::string& why = engine.records()[i].failure(); !why.empty())
         context.fail(fmt::format("flow {}: {}", plan_.flows[i].name, why));
     }
-    for (std::size_t i = 0; i < plan_.flows.size(); ++i) {
-      const traffic::planned_flow& f = plan_.flows[i];
-      if (f.options.phase == 1 || engine.records()[i].first_post() != never) continue;
-      context.fail(fmt::format("flow {}: the measured time ended before phase {} began; raise measure, or write measure: never",
-                               f.name, f.options.phase));
-    }
+    check_flows(context, engine);
     check_steady(context, engine);
     context.check(engine.finished(), "not every host came to the end of its traffic");
     const traffic::measured_traffic m{plan_,        engine.records(),      engine.begin(),
@@ -144,6 +140,22 @@ class traffic_testbench final : public testbench, public named_members {
   }
 
  private:
+  // A flow without a message in the measured time has figures that say nothing.
+  void check_flows(run_context& context, const traffic::engine& e) const {
+    for (std::size_t i = 0; i < plan_.flows.size(); ++i) {
+      const traffic::planned_flow& f = plan_.flows[i];
+      const traffic::flow_record& r = e.records()[i];
+      if (f.options.phase != 1 && r.first_post() == never) {
+        context.fail(
+            fmt::format("flow {}: the measured time ended before phase {} began; raise measure, or write measure: never",
+                        f.name, f.options.phase));
+      } else if (r.failure().empty() && r.messages() == 0 && !e.known()) {
+        context.fail(fmt::format(
+            "flow {}: none of its messages completed in the measured time, so its figures say nothing; raise measure{}", f.name,
+            f.open() ? " or its rate" : ", or lower warm_up"));
+      }
+    }
+  }
   // The run says so when its figures are not known as well as its description asks.
   void check_steady(run_context& context, const traffic::engine& e) const {
     if (!e.known() || e.end() < e.begin() + plan_.measure || e.known()->within()) return;
@@ -195,6 +207,7 @@ class traffic_testbench final : public testbench, public named_members {
     if (out.gpu) out.gpu_bytes = n.peer[*out.gpu].memory;
     out.adapter_bytes = n.hca.device_memory.size;
     out.ports = n.hca.port.count;
+    out.reads = n.hca.command_unit.max_read_depth;
     try {
       out.mtu = mtu_within(n.hca.port.mtu, machine.link.buffer);
     } catch (const std::invalid_argument&) {
