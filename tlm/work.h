@@ -30,14 +30,19 @@ struct doorbell_ring : transaction {
   std::array<std::byte, HCA_WQE_BLOCK * HCA_WQE_MAX_BLOCKS> blueflame;
 };
 
+// Reasons for a WQE on the chip to wait: requests of its QP under way, a fence, READs under way, a LOCAL_INV behind others.
+enum class issue_block : std::uint8_t { none, depth, fence, read_depth, local_fence };
+
 struct work_request : transaction {
   std::uint32_t qpn = 0;
   std::uint16_t index = 0;  // first SQ block
   std::uint8_t blocks = 0;
-  std::uint8_t status = 0;        // enum hca_wc_status: why it cannot be executed, or in the answer its end
-  std::uint8_t vendor_error = 0;  // window_fault of a BIND, LOCAL_INV or FAST_REG
-  bool changed = false;           // the work request has made its change of protection
-  bool on_chip = true;            // the WQE cache still has the bytes
+  std::uint8_t status = 0;               // enum hca_wc_status: why it cannot be executed, or in the answer its end
+  std::uint8_t vendor_error = 0;         // window_fault of a BIND, LOCAL_INV or FAST_REG
+  bool changed = false;                  // the work request has made its change of protection
+  bool on_chip = true;                   // the WQE cache still has the bytes
+  issue_block held = issue_block::none;  // what held it back last
+  ps fetched{0};                         // when it was on the chip and in its turn
   alignas(16) std::array<std::byte, HCA_WQE_BLOCK * HCA_WQE_MAX_BLOCKS> bytes;
 
   [[nodiscard]] const hca_wqe_control& control() const { return *reinterpret_cast<const hca_wqe_control*>(bytes.data()); }

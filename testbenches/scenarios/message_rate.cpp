@@ -46,6 +46,7 @@ qp_options qp_settings(const stream_options& o) {
   q.receive_depth = 1;
   q.sge = 1;
   q.mtu = o.mtu;
+  q.read_depth = static_cast<std::uint8_t>(o.read_depth);
   if (o.send_inline) q.inline_bytes = static_cast<std::uint32_t>(o.size);
   return q;
 }

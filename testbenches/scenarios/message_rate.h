@@ -23,6 +23,7 @@ struct stream_options {
   std::uint64_t size = 64;
   std::uint32_t window = 16;
   std::uint32_t outstanding = 0;  // on all QPs together, each message on the next QP; 0: `window` on each
+  std::uint32_t read_depth = 16;  // READs under way on each QP
   std::uint32_t qps = 1;
   std::uint32_t regions = 1;
   ibv_mtu mtu = IBV_MTU_1024;

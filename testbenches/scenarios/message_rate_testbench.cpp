@@ -1,9 +1,11 @@
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <string>
 
 #include <fmt/format.h>
 
+#include "models/system/system_config.h"
 #include "testbenches/program/execution/testbench.h"
 #include "testbenches/scenarios/message_rate.h"
 
@@ -25,6 +27,7 @@ class message_rate final : public testbench {
     k.bytes("size", o_.size, 1, 2147483648.0, "bytes of each");
     k.count("window", o_.window, 1, 16384, "outstanding on each QP");
     k.count("outstanding", o_.outstanding, 0, 16384, "on all QPs together, each message on the next QP; 0: window on each");
+    k.count("read_depth", read_depth_, 0, 255, "READs under way on each QP; 0: as many as the adapters allow");
     k.count("qps", o_.qps, 1, 65536, "QPs, used in turn");
     k.count("regions", o_.regions, 1, 1 << 20, "target regions, used in turn");
     k.text("warm_up", warm_up_,
@@ -50,6 +53,9 @@ class message_rate final : public testbench {
       throw input_error("parameters.page: not a power of two from 4 KiB on; write for example 2 MiB");
     }
     if (o_.batch > o_.window) throw input_error("parameters.batch: larger than window, so it would never be posted; lower it");
+    if (o_.outstanding != 0 && o_.window != kit::stream_options().window) {
+      throw input_error("parameters.window: outstanding counts the messages of all QPs instead; leave one of them out");
+    }
     if (o_.batch != 0 && o_.outstanding != 0) {
       throw input_error("parameters.batch: with outstanding, a message is a post of its own; leave one of them out");
     }
@@ -58,6 +64,7 @@ class message_rate final : public testbench {
     if (o_.send_inline && operation_ == operation::read) throw input_error("parameters.inline: a READ has no payload to send");
     read_warm_up();
     o_.read = operation_ == operation::read;
+    set_read_depth(context.config());
     o_.mtu = static_cast<kit::ibv_mtu>(static_cast<int>(mtu_) + 1);
     o_.seed = context.seed();
     o_.parts = context.parts();
@@ -87,6 +94,16 @@ class message_rate final : public testbench {
   }
 
  private:
+  void set_read_depth(const system_config& c) {
+    std::uint32_t most = 255;
+    for (const node_config& n : c.nodes) most = std::min(most, n.hca.command_unit.max_read_depth);
+    if (read_depth_ != 0 && !o_.read) throw input_error("parameters.read_depth: WRITEs have no such limit; leave it out");
+    if (read_depth_ > most) {
+      throw input_error(fmt::format(
+          "parameters.read_depth: the adapters allow {}; lower it, or raise node*.hca.command_unit.max_read_depth", most));
+    }
+    o_.read_depth = read_depth_ == 0 ? most : read_depth_;
+  }
   void check_until() const {
     const kit::stream_options usual;
     if (o_.until == kit::stream_end::messages) {
@@ -128,6 +145,7 @@ class message_rate final : public testbench {
   enum class mtu_size : std::uint8_t { mtu_256, mtu_512, mtu_1024, mtu_2048, mtu_4096 };
 
   kit::stream_options o_;
+  std::uint32_t read_depth_ = 0;
   std::string warm_up_ = "0";
   operation operation_ = operation::write;
   mtu_size mtu_ = mtu_size::mtu_1024;

@@ -20,12 +20,12 @@ bool send_queue::keep_early(scheduled_qp& q, const doorbell_ring& b) {
 }
 
 // Takes the WQEs whose turn has come.
-void send_queue::take_early(scheduled_qp& q) {
+void send_queue::take_early(scheduled_qp& q, ps t) {
   while (!q.early.empty() && q.early.front()->index == q.ci) {
     cached_wqe& w = *q.early.pop();
     early_blocks_ -= w.blocks;
     q.ci = static_cast<std::uint16_t>(q.ci + w.blocks);
-    enqueue(q, w);
+    enqueue(q, w, t);
   }
 }
 

@@ -55,7 +55,7 @@ bool send_queue::take_blueflame(scheduled_qp& q, const doorbell_ring& b, ps t) {
   if (!cache_.try_take(blocks)) return false;
   note_cache();
   ++blueflame_;
-  accept(q, b.blueflame.data(), blocks);
+  accept(q, b.blueflame.data(), blocks, t);
   q.pi = q.ci;
   issue(q, t);
   return true;
@@ -124,10 +124,10 @@ process send_queue::serve(scheduled_qp& first, ps t) {
     if (c.failed && room != 0 && may_fetch(q->state)) {
       cache_.give(room - 1);
       given = true;
-      give_up(*q);
+      give_up(*q, t);
     }
     if (!given) cache_.give(room);
-    take_early(*q);
+    take_early(*q, t);
     note_cache();
     q->on(scheduled_qp_event::turn_ends);
     issue(*q, t);
@@ -152,7 +152,7 @@ task<std::uint32_t> send_queue::fetch(scheduled_qp& q, const hca_buffer& sq, std
   if (asked_to_stop(q.state)) co_return 0;
   if (!ok) {
     std::memset(to, 0, HCA_WQE_BLOCK);  // an unreadable WQE is a bad one
-    accept(q, to, 1);
+    accept(q, to, 1, t);
     co_return 1;
   }
   fetched_bytes_ += blocks * HCA_WQE_BLOCK;
@@ -165,7 +165,7 @@ task<std::uint32_t> send_queue::fetch(scheduled_qp& q, const hca_buffer& sq, std
     const bool plausible = c.blocks != 0 && c.blocks <= HCA_WQE_MAX_BLOCKS && c.blocks <= posted;
     if (plausible && c.blocks > left && used != 0) break;  // the rest of the WQE comes with the next turn
     const std::uint32_t n = plausible && c.blocks <= left ? c.blocks : 1;
-    accept(q, to + std::size_t{used} * HCA_WQE_BLOCK, n);
+    accept(q, to + std::size_t{used} * HCA_WQE_BLOCK, n, t);
     used += n;
   }
   co_return used;
@@ -210,13 +210,13 @@ task<bool> send_queue::read_blocks(scheduled_qp& q, const hca_buffer& sq, std::u
 
 // Gives up a queue whose context is unreadable or damaged. The requester finds the same when it gets a bad WQE, and fails the
 // QP. Later WQEs of the ring are not known.
-void send_queue::give_up(scheduled_qp& q) {
+void send_queue::give_up(scheduled_qp& q, ps t) {
   static constexpr std::array<std::byte, HCA_WQE_BLOCK> unreadable{};
-  accept(q, unreadable.data(), 1);
+  accept(q, unreadable.data(), 1, t);
 }
 
-void send_queue::accept(scheduled_qp& q, const std::byte* bytes, std::uint32_t blocks) {
-  enqueue(q, make(q, q.ci, bytes, blocks));
+void send_queue::accept(scheduled_qp& q, const std::byte* bytes, std::uint32_t blocks, ps t) {
+  enqueue(q, make(q, q.ci, bytes, blocks), t);
   q.ci = static_cast<std::uint16_t>(q.ci + blocks);
 }
 
@@ -243,7 +243,9 @@ void send_queue::fail(cached_wqe& w) {
 }
 
 // Lets a WQE wait for its issue. The context, which is known now, says whether the QP may read.
-void send_queue::enqueue(scheduled_qp& q, cached_wqe& w) {
+void send_queue::enqueue(scheduled_qp& q, cached_wqe& w, ps t) {
+  w.held = issue_block::none;
+  w.fetched = t;
   if (w.status == HCA_WC_SUCCESS && fetches(w.control().opcode) && q.read_limit == 0) fail(w);
   q.fetched.push(&w);
 }
@@ -256,6 +258,7 @@ void send_queue::issue(scheduled_qp& q, ps t) {
     const hca_wqe_control c = w.control();
     const issue_block blocked = why_not(c, q.outstanding, config_.max_outstanding, q.reads, q.read_limit);
     if (blocked != issue_block::none) {
+      w.held = blocked;
       blocked_probe_.set(static_cast<std::uint64_t>(blocked), t);
       if (blocked == issue_block::fence) ++fence_stalls_;
       if (blocked == issue_block::read_depth) ++read_depth_stalls_;

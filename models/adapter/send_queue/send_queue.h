@@ -82,13 +82,13 @@ class send_queue : public unit {
   [[nodiscard]] std::uint32_t room_wanted(const scheduled_qp& q) const;
   process serve(scheduled_qp& q, ps t);
   task<std::uint32_t> fetch(scheduled_qp& q, const hca_buffer& sq, std::uint32_t blocks, std::byte* to, ps& t);
-  void give_up(scheduled_qp& q);
+  void give_up(scheduled_qp& q, ps t);
   task<bool> read_blocks(scheduled_qp& q, const hca_buffer& sq, std::uint16_t index, std::uint32_t blocks, std::byte* to,
                          ps& t);
   cached_wqe& make(scheduled_qp& q, std::uint16_t index, const std::byte* bytes, std::uint32_t blocks);
   void fail(cached_wqe& w);
-  void enqueue(scheduled_qp& q, cached_wqe& w);
-  void accept(scheduled_qp& q, const std::byte* bytes, std::uint32_t blocks);
+  void enqueue(scheduled_qp& q, cached_wqe& w, ps t);
+  void accept(scheduled_qp& q, const std::byte* bytes, std::uint32_t blocks, ps t);
   void issue(scheduled_qp& q, ps t);
   void note_cache();
   process change(scheduled_qp& q, work_request& w, ps t);
@@ -99,7 +99,7 @@ class send_queue : public unit {
 
   // Keeps WQEs that came by BlueFlame until the context and the older ones are here (early_wqes.cpp).
   bool keep_early(scheduled_qp& q, const doorbell_ring& b);
-  void take_early(scheduled_qp& q);
+  void take_early(scheduled_qp& q, ps t);
   void drop_early(scheduled_qp& q);
 
   // Has outstanding WQEs make room, and fetches them again (refetch.cpp).

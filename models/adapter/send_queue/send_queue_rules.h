@@ -30,8 +30,6 @@ inline bool changes_protection(std::uint8_t opcode) {
   return opcode == HCA_WQE_BIND || opcode == HCA_WQE_LOCAL_INV || opcode == HCA_WQE_FAST_REG;
 }
 
-enum class issue_block : std::uint8_t { none, depth, fence, read_depth, local_fence };
-
 // Returns why the next WQE of a QP may not start yet [O2]. FENCE waits for earlier READs and atomics of the QP [O3], LOCAL_INV
 // for everything [O4].
 inline issue_block why_not(const hca_wqe_control& c, std::uint32_t outstanding, std::uint32_t limit, std::uint32_t reads,

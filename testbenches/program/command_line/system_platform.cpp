@@ -202,6 +202,7 @@ class system_platform : public platform {
       power_of_two(path + "rcb", p.rcb);
       if (p.completion_payload) power_of_two(path + "completion_payload", p.completion_payload);
       power_of_two(fmt::format("node{}.hca.port.mtu", i), config_.nodes[i].hca.port.mtu);
+      check_paging(i);
     }
   }
 
@@ -249,6 +250,16 @@ class system_platform : public platform {
     if (std::has_single_bit(v)) return;
     throw input_error(fmt::format("{}: {} is not a power of two; write {} or {}", path, size(v), size(std::bit_floor(v)),
                                   size(std::bit_ceil(v))));
+  }
+  // Without page requests the driver would page by the adapter's own tables.
+  void check_paging(std::size_t node) const {
+    const node_config& n = config_.nodes[node];
+    const bool asks = n.iommu.enabled && n.hca.atc.enabled && n.hca.atc.page_requests != 0;
+    if (n.driver.on_demand == driver::on_demand_mode::adapter || asks) return;
+    throw input_error(
+        fmt::format("node{0}.driver.on_demand: iommu needs page requests; write node{0}.iommu.enabled: true, "
+                    "node{0}.hca.atc.enabled: true and node{0}.hca.atc.page_requests: 1 or more",
+                    node));
   }
   static std::string size(std::uint64_t v) { return format_quantity(knob_kind::bytes, static_cast<long double>(v)); }
 

@@ -16,6 +16,9 @@ const std::array<operation_follower::part_name, operation_follower::parts> opera
      {"send_queue, page_walker", "service"},
      {"send_queue, page_walker", "miss"},
      {"send_queue, WQE fetch", "PCIe"},
+     {"send_queue, requests under way", "limit"},
+     {"send_queue, READs under way", "limit"},
+     {"send_queue, fence", "order"},
      {"requester", "queueing, service"},
      {"requester", "page not there"},
      {"requester, qpc_cache", "service"},
@@ -45,7 +48,7 @@ const std::array<operation_follower::part_name, operation_follower::parts> opera
 
 // A wait counts while the operation is where it waits.
 std::size_t operation_follower::side_of(part p) {
-  if (p <= wqe) return 0;
+  if (p <= fence) return 0;
   if (p <= payload || p == requester_answer) return 1;
   if (p >= responder && p <= far_payload) return 2;
   return 3;

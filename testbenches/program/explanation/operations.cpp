@@ -34,6 +34,11 @@ void operation_follower::ring(const doorbell_ring& r, ps t) {
   if (rings.size() > waits_kept) rings.erase(rings.begin());
 }
 
+operation_follower::part operation_follower::held_by(issue_block why) {
+  if (why == issue_block::depth) return under_way;
+  return why == issue_block::read_depth ? reads_under_way : fence;
+}
+
 void operation_follower::begin_work(const work_request& w, ps t) {
   if (w.operation == 0) return;
   operation& o = live_[w.operation];
@@ -47,9 +52,12 @@ void operation_follower::begin_work(const work_request& w, ps t) {
   const auto rung = std::find_if(q.rings.begin(), q.rings.end(), [&](const queue::ring& r) { return r.last >= w.operation; });
   const ps begin = rung == q.rings.end() ? t : rung->at;
   o.marks.push_back({begin, send_queue});
+  // Fetches of other WQEs do not hold up one that is on the chip.
+  const ps fetched = std::clamp(w.fetched, begin, t);
   for (const wait& x : q.fetches) {
-    if (x.end > begin && x.begin < t) o.waits.push_back({std::max(x.begin, begin), std::min(x.end, t), x.what});
+    if (x.end > begin && x.begin < fetched) o.waits.push_back({std::max(x.begin, begin), std::min(x.end, fetched), x.what});
   }
+  if (w.held != issue_block::none && fetched < t) o.waits.push_back({fetched, t, held_by(w.held)});
   o.marks.push_back({t, requester});
 }
 

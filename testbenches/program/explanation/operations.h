@@ -44,6 +44,9 @@ class operation_follower : public sc_core::sc_module {
     wqe_table_hit,
     wqe_table,
     wqe,
+    under_way,
+    reads_under_way,
+    fence,
     requester,
     no_page,
     context,
@@ -121,6 +124,7 @@ class operation_follower : public sc_core::sc_module {
   void listen();
 
   void ring(const doorbell_ring& r, ps t);
+  static part held_by(issue_block why);
   void begin_work(const work_request& w, ps t);
   void end_work(const work_request& w, ps t);
   void asked(std::uint64_t number, part what, ps begin, ps end);

@@ -202,6 +202,18 @@ TEST_F(program, an_object_that_cannot_be_made_is_named_with_its_limit) {
   }
 }
 
+TEST_F(program, paging_by_the_iommu_needs_page_requests) {
+  const std::string run = "run on_demand --no-trace --pages 8 -o out --set 'node*.driver.on_demand=iommu'";
+  const std::string iommu = run + " --set 'node*.iommu.enabled=true'";
+  const std::string atc = iommu + " --set 'node*.hca.atc.enabled=true'";
+  for (const std::string& lacking : {run, iommu, atc + " --set node1.hca.atc.page_requests=0"}) {
+    const outcome o = hcasim(lacking);
+    EXPECT_EQ(o.status, 2) << lacking << o.text;
+    EXPECT_NE(o.text.find(".driver.on_demand: iommu needs page requests; write node"), std::string::npos) << o.text;
+  }
+  EXPECT_EQ(hcasim(atc).status, 0);
+}
+
 // The driver's table of QPs has room for those of the testbench, unless the description says how large the table is.
 TEST_F(program, tables_grow_with_the_testbench_unless_they_are_set) {
   const std::string run =
@@ -384,6 +396,17 @@ TEST_F(program, messages_outstanding_over_all_qps) {
   EXPECT_NEAR(rate("--qps 4 --outstanding 1") / rate("--qps 1 --window 1"), 1, 0.01) << "one at a time, wherever";
   EXPECT_NEAR(rate("--qps 4 --outstanding 4") / rate("--qps 4 --window 1"), 1, 0.01);
   EXPECT_GT(rate("--qps 3 --outstanding 12"), 2 * rate("--qps 3 --outstanding 3"));
+  const std::string reads = "--operation read --window 32 --read_depth ";
+  EXPECT_NEAR(rate(reads + "8") / rate(reads + "4"), 2, 0.1);
+  const outcome deep = hcasim("run message_rate -o none --operation read --read_depth 17");
+  EXPECT_EQ(deep.status, 2);
+  EXPECT_NE(deep.text.find("parameters.read_depth: the adapters allow 16; lower it, or raise"), std::string::npos) << deep.text;
+  const outcome none = hcasim("run message_rate -o none --read_depth 4");
+  EXPECT_NE(none.text.find("parameters.read_depth: WRITEs have no such limit; leave it out"), std::string::npos) << none.text;
+  const outcome window = hcasim("run message_rate -o none --outstanding 4 --window 2");
+  EXPECT_EQ(window.status, 2);
+  EXPECT_NE(window.text.find("parameters.window: outstanding counts the messages of all QPs instead"), std::string::npos)
+      << window.text;
   const outcome both = hcasim("run message_rate -o none --outstanding 4 --batch 2");
   EXPECT_EQ(both.status, 2);
   EXPECT_NE(both.text.find("parameters.batch: with outstanding, a message is a post of its own"), std::string::npos)
@@ -417,6 +440,25 @@ TEST_F(program, explain_adds_up_and_names_the_busiest_resource) {
       "--set "
       "node1.hca.page_walker.walkers=1");
   EXPECT_NE(walk.text.find("busiest     node1.hca.page_walker walkers_busy, 100 % busy; "), std::string::npos) << walk.text;
+}
+
+// READs beyond the READ depth wait for earlier READs, not for fetches of other WQEs.
+TEST_F(program, explain_tells_what_holds_a_wqe_back) {
+  const auto steps = [](const std::string& arguments) {
+    std::map<std::string, double> out;
+    const outcome o =
+        hcasim("run message_rate -o out --force --no-trace --explain --json --messages 2000 --window 64 " + arguments);
+    EXPECT_EQ(o.status, 0) << o.text;
+    const json result = json::parse(o.text);
+    for (const json& s : result["explain"]["waterfalls"][0]["steps"]) out[s["unit"]] += s["ns"].get<double>();
+    return out;
+  };
+  auto reads = steps("--operation read");
+  EXPECT_GT(reads["send_queue, READs under way"], 1000);
+  auto deep = steps("--operation read --set node*.hca.command_unit.max_read_depth=64");
+  EXPECT_EQ(deep.count("send_queue, READs under way"), 0U);
+  auto writes = steps("--set node*.hca.send_queue.max_outstanding=8");
+  EXPECT_GT(writes["send_queue, requests under way"], 1000);
 }
 
 // Operations under way at once are told apart: each has its own lookups, like one that is alone.

@@ -56,6 +56,8 @@ INSTANTIATE_TEST_SUITE_P(
     shortages, what_if_finds,
     ::testing::Values(
         shortage{"link_rate", "--messages 60 --size 4KiB --set link.rate=1Gb/s", "link.rate"},
+        shortage{"read_depth", "--messages 1000 --operation read --window 128 --set node*.hca.command_unit.max_read_depth=4",
+                 "node*.hca.command_unit.max_read_depth"},
         shortage{"one_walker",
                  "--messages 500 --qps 32 --order random --region 128MiB --page 4KiB --set node1.hca.page_walker.walkers=1",
                  "node*.hca.page_walker.walkers"},
