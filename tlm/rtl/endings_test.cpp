@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <string_view>
@@ -20,7 +21,7 @@
 namespace hcasim::rtl {
 namespace {
 
-enum ending_of_rtl : unsigned { none, finish, stop, fatal, error, display = 6, assertion, finish_again };
+enum ending_of_rtl : unsigned { none, finish, stop, fatal, error, display = 6, assertion, finish_again, display_by_descriptor };
 
 class ender : public shell {
  public:
@@ -90,7 +91,7 @@ TEST(endings, error_is_named_with_its_text) {
 TEST(endings, an_assertion_keeps_its_name) {
   EXPECT_EQ(ended_by(make_ender_checked_design, assertion),
             "unit (ender_checked_design)" + at_19 +
-                "assertion 'ender_checked_design.ender.never_seven, ender.sv:35' failed: 'assert' failed.");
+                "assertion 'ender_checked_design.ender.never_seven, ender.sv:37' failed: 'assert' failed.");
 }
 
 TEST(endings, are_those_of_the_design_that_has_ended) {
@@ -104,12 +105,25 @@ TEST(endings, are_those_of_the_design_that_has_ended) {
   EXPECT_EQ(second.answers, 30U);
 }
 
-TEST(endings, time_of_the_rtl_is_simulated_time) {
+// Results go to standard output, so the RTL's text does not.
+TEST(endings, text_of_the_rtl_goes_to_standard_error_with_simulated_time) {
   ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
   ender e("unit", make_ender_design, display, 20);
   e.ask(30);
   testing::run_until_idle();
-  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "it is 76000\n");
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "it is 76000\n");
+}
+TEST(endings, text_of_the_rtl_for_the_descriptor_of_standard_output_goes_to_standard_error) {
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  ender e("unit", make_ender_design, display_by_descriptor, 20);
+  e.ask(30);
+  testing::run_until_idle();
+  std::fflush(nullptr);
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "as one, as two\n");
 }
 
 // The kernel's own handler shows a violation with simulated time, which is ahead of the kernel's.

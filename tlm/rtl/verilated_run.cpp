@@ -64,7 +64,7 @@ int hcasim_verilated_print(const char* format, ...) {
   std::vsnprintf(text, sizeof text, format, again);
   va_end(again);
   hcasim::rtl::printed = text;
-  const int n = std::vprintf(format, arguments);
+  const int n = std::vfprintf(stderr, format, arguments);
   va_end(arguments);
   return n;
 }

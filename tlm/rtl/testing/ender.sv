@@ -30,6 +30,8 @@ module ender (
       if (due && how == 4'd4) $error("odd %0d", o_d);
       if (how == 4'd6 && due) $display("it is %0t", $time);
       if (how == 4'd8 && cycle >= when_) $finish;  // again and again
+      if (how == 4'd9 && due) $fwrite(1, "as one, ");
+      if (how == 4'd9 && due) $fdisplay(32'h8000_0001, "as two");
     end
   end
   never_seven: assert property (@(posedge ck) disable iff (rst) !(due && how == 4'd7));
