@@ -115,6 +115,7 @@ class design {
   // Returns whether the RTL has ended its run: by an assertion, $finish, $stop, $fatal. `why` says which, and where.
   [[nodiscard]] bool ended() const { return !why_.empty(); }
   [[nodiscard]] const std::string& why() const { return why_; }
+  void forget_end() { why_.clear(); }
   virtual void assertions(bool) {}
   // Sets the time of the next evaluation, ps.
   void set_time(std::uint64_t t) { time_ = t; }

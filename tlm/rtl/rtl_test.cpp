@@ -253,6 +253,21 @@ TEST(rtl_shell, an_unknown_control_output_is_found) {
   o.check_x = true;
   EXPECT_EQ(first_violation(5, o), "i_busy is unknown (X): it depends on a register that reset does not set");
 }
+// Its outputs are known: the second copy ends alone.
+TEST(rtl_shell, an_assertion_on_an_unknown_register_is_found) {
+  shell_options o;
+  o.check_x = true;
+  const std::string found = first_violation(6, o);
+  EXPECT_NE(found.find("assertion 'suspect_design.suspect.never_set, suspect.sv:"), std::string::npos) << found;
+  EXPECT_NE(found.find("' failed: 'assert' failed., in the second copy of the design alone, whose registers begin as ones "
+                       "(check_x): it depends on a register that reset does not set"),
+            std::string::npos)
+      << found;
+}
+TEST(rtl_shell, an_assertion_on_an_unknown_register_needs_check_x) {
+  EXPECT_EQ(first_violation(6, {}), "none");
+}
+// An assertion of the RTL, `stays`, fails before the reset in the second copy.
 TEST(rtl_shell, nothing_is_unknown_in_rtl_with_a_reset) {
   shell_options o;
   o.check_x = true;

@@ -145,7 +145,9 @@ void shell::silence(const rtl::design& d, unsigned of_clock) {
   }
 }
 
-// Resets the design at the first edge, when the straps are set.
+// Resets the design at the first edge, when the straps are set. Before the end of this reset, registers of the RTL are unknown
+// (X), and an assertion on X does not fail. In the second copy they are ones, and such an assertion may fail: its end is no
+// end.
 void shell::first_reset() {
   was_first_reset_ = true;
   for (rtl::design* d : {design_.get(), other_.get()}) {
@@ -159,6 +161,7 @@ void shell::first_reset() {
     for (unsigned n = 0; n < domains_.size(); ++n) d->clock(n, false);
     d->eval();
   }
+  if (other_) other_->forget_end();
 }
 
 void shell::reset_again(unsigned cycles) {

@@ -157,6 +157,7 @@ class shell : public unit {
   void schedule(ps t);
   void wake_for_edge(ps t);
   void wake();
+  [[nodiscard]] bool ended() const;
   void find_end();
   std::size_t write_place(char* text, std::size_t size) const;
   void find_offers();

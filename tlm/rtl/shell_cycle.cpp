@@ -55,15 +55,23 @@ void shell::wake() {
   } catch (...) {
     // Verilator's own errors leave an evaluation by an exception.
     acting_ = nullptr;
-    if (stopped_ || !design_->ended()) throw;
+    if (stopped_ || !ended()) throw;
     find_end();
   }
   acting_ = nullptr;
 }
 
+bool shell::ended() const {
+  return design_->ended() || (other_ && other_->ended());
+}
+
 // The first reason is told, once.
 void shell::find_end() {
-  if (!stopped_) violation(design_->why());
+  if (stopped_) return;
+  if (design_->ended()) return violation(design_->why());
+  violation(other_->why() +
+            ", in the second copy of the design alone, whose registers begin as ones (check_x): it depends on a register that "
+            "reset does not set");
 }
 
 void shell::copy_inputs(const rtl::design& from, const rtl::design& to) {
@@ -129,7 +137,7 @@ void shell::edge() {
   rise(still);
   end_resets();
   write_wave(t);
-  if (design_->ended()) find_end();
+  if (ended()) find_end();
   const bool idle = design_->idle();
   for (stream* s : moving_) {
     s->deliver(t);

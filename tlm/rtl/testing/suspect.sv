@@ -2,7 +2,8 @@
 module suspect (
     input logic ck,
     input logic rst,
-    input logic [2:0] fault,  // 1 valid falls, 2 the payload changes, 3 never answers, 4 never takes, 5 valid depends on no reset
+    input logic [2:0] fault,  // 1 valid falls, 2 the payload changes, 3 never answers, 4 never takes, 5 valid depends on no reset,
+                              // 6 an assertion does
     input logic i_v,
     output logic i_busy,
     input logic [15:0] i_low,
@@ -29,4 +30,9 @@ module suspect (
     end
   end
   always_ff @(posedge ck) unset <= unset ^ (fault == 3'd7);
+  never_set : assert property (@(posedge ck) disable iff (rst) !(fault == 3'd6 && o_v && unset));
+  // Without `disable iff`: no reset has set these registers before the first clock.
+  logic stuck;
+  always_ff @(posedge ck) stuck <= !rst && o_v && !o_r;
+  stays : assert property (@(posedge ck) stuck |-> fault == 3'd1 || o_v && kept[39:37] != 3'd7);
 endmodule
