@@ -43,6 +43,12 @@ fault_schedule::fault_schedule(const sc_core::sc_object& top, const std::vector<
                                       .append("'; write what: one of ")
                                       .append(known));
     }
+    const auto unused = [&](bool given, std::string_view key) {
+      if (!given || kind->text.find("`" + std::string(key) + "`") != std::string_view::npos) return;
+      throw std::invalid_argument(std::string(which).append(o.what).append(" has no ").append(key).append("; remove it"));
+    };
+    unused(o.count != 1, "count");
+    unused(o.length != 0_ps, "length");
     const auto number = static_cast<std::size_t>(kind - kinds.begin());
     entries_.push_back({this, unit->second, number, o, random_stream(seed, "fault." + std::to_string(i))});
     plan(entries_.back(), o.at);

@@ -65,6 +65,19 @@ TEST_F(traffic_faults, that_have_not_begun_fail_the_run) {
   EXPECT_EQ(begun.status, 0) << begun.text;
 }
 
+TEST_F(traffic_faults, keys_that_a_fault_does_not_have_are_refused) {
+  const std::string flow = "  groups: {a: 0, b: 1}\n  flows:\n    w: {from: a, to: b, write: 1, messages: 100}\n";
+  const auto refused = [&](const std::string& fault, const std::string& why) {
+    const outcome o = run("", "at: 100 us, where: " + fault, flow);
+    EXPECT_EQ(o.status, 2) << o.text;
+    EXPECT_NE(o.text.find("faults, entry 1: " + why), std::string::npos) << o.text;
+  };
+  refused("node0.pcie, what: function_reset, count: 2", "function_reset has no count; remove it");
+  refused("node0.pcie, what: poisoned_read, length: 3 us", "poisoned_read has no length; remove it");
+  refused("link0, what: loss_burst, length: 3 us", "loss_burst has no length; remove it");
+  refused("link0, what: link_down, count: 3", "link_down has no count; remove it");
+}
+
 // Too few operations for a fault fail the run, too.
 TEST_F(traffic_faults, that_have_met_too_few_operations_fail_the_run) {
   const std::string flow = "  groups: {a: 0, b: 1}\n  flows:\n    w: {from: a, to: b, write: 1, messages: 100}\n";
