@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <filesystem>
+
 #include "models/system/system_config.h"
 #include "testbenches/coverification/lockstep/unit_recorder.h"
 #include "testbenches/program/execution/testbench.h"
@@ -40,38 +42,60 @@ class stream_observer final : public run_observer {
 
   void declare(CLI::App& options) override {
     options
-        .add_option("--record-stream", order_,
-                    "Record the stream at a unit's boundary for 'hcasim run lockstep --stream FILE': node0.hca.key_check=FILE")
-        ->type_name("UNIT=FILE");
+        .add_option("--record-stream", orders_,
+                    "Record the stream at a unit's boundary for 'hcasim run lockstep --stream FILE': node0.hca.key_check=FILE; "
+                    "once for each unit")
+        ->type_name("UNIT=FILE")
+        ->allow_extra_args(false);
   }
 
   void begin(const observed_run& run) override {
-    if (order_.empty()) return;
-    const std::size_t equals = order_.find('=');
-    if (equals == std::string::npos || equals == 0 || equals + 1 == order_.size()) {
-      throw input_error(fmt::format("--record-stream {}: write UNIT=FILE, as in node0.hca.key_check=keys.stream", order_));
+    for (const std::string& order : orders_) {
+      const std::size_t equals = order.find('=');
+      if (equals == std::string::npos || equals == 0 || equals + 1 == order.size()) {
+        throw input_error(fmt::format("--record-stream {}: write UNIT=FILE, as in node0.hca.key_check=keys.stream", order));
+      }
+      const std::string unit = order.substr(0, equals);
+      const std::string file = order.substr(equals + 1);
+      for (const recording& r : recordings_) {
+        if (r.unit == unit)
+          throw input_error(
+              fmt::format("--record-stream {}: {} is recorded into {} already; name each unit once", order, unit, r.file));
+        if (whole(r.file) == whole(file)) {
+          throw input_error(
+              fmt::format("--record-stream {}: {} is the file of {} already; name a file for each unit", order, file, r.unit));
+        }
+      }
+      recordings_.push_back({unit, file, make_recorder(unit, file, *run.config), 0});
     }
-    file_ = order_.substr(equals + 1);
-    recorder_ = make_recorder(order_.substr(0, equals), file_, *run.config);
   }
 
   void finish(ps /*end*/) override {
     try {
-      if (recorder_) items_ = recorder_->finish();
+      for (recording& r : recordings_) r.items = r.recorder->finish();
     } catch (const std::runtime_error& e) {
       throw input_error(e.what());
     }
   }
 
   [[nodiscard]] std::string places() const override {
-    if (!recorder_) return {};
-    return fmt::format("stream      {} items, hcasim run lockstep --stream {}\n", items_, file_);
+    std::string lines;
+    for (const recording& r : recordings_)
+      lines += fmt::format("stream      {} items, hcasim run lockstep --stream {}\n", r.items, r.file);
+    return lines;
   }
 
  private:
-  std::string order_, file_;
-  std::unique_ptr<stream_recorder> recorder_;
-  std::uint64_t items_ = 0;
+  static std::filesystem::path whole(const std::string& file) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(file));
+  }
+  struct recording {
+    std::string unit, file;
+    std::unique_ptr<stream_recorder> recorder;
+    std::uint64_t items = 0;
+  };
+  std::vector<std::string> orders_;
+  std::vector<recording> recordings_;
 };
 
 const observer_registration<stream_observer> registers_streams;

@@ -311,6 +311,43 @@ TEST(swap, the_ways_rtl_is_run_are_knobs) {
       << none.text;
 }
 
+// The streams equal those of traces/streams, which were recorded alone.
+TEST(swap, streams_of_several_units_are_recorded_in_one_run) {
+  const std::string folder = ::testing::TempDir() + "swap_streams_" + std::to_string(getpid());
+  std::filesystem::create_directories(folder);
+  const std::vector<std::string> units = {"key_check", "page_walker", "qpc_cache"};
+  std::string options = "--length '256 KiB'";
+  for (const std::string& u : units) options += " --record-stream node1.hca." + u + "=" + folder + "/" + u;
+  const swapped_run recorded = run(options);
+  EXPECT_EQ(recorded.status, 0) << recorded.text;
+  for (const std::string& u : units) {
+    EXPECT_NE(recorded.text.find(" items, hcasim run lockstep --stream " + folder + "/" + u), std::string::npos)
+        << recorded.text;
+    const bool holds = u != "page_walker";
+    EXPECT_EQ(without_times(lines_of(folder + "/" + u), holds),
+              without_times(lines_of(std::string(places::source) + "/traces/streams/" + u + ".stream"), holds))
+        << u;
+  }
+  std::filesystem::remove_all(folder);
+}
+
+TEST(swap, two_streams_of_one_unit_or_in_one_file_are_refused) {
+  const swapped_run unit = run("--record-stream node0.hca.key_check=a --record-stream node0.hca.key_check=b");
+  EXPECT_EQ(WEXITSTATUS(unit.status), 2);
+  EXPECT_NE(
+      unit.text.find("--record-stream node0.hca.key_check=b: node0.hca.key_check is recorded into a already; name each unit "
+                     "once"),
+      std::string::npos)
+      << unit.text;
+  const swapped_run file = run("--record-stream node0.hca.key_check=a --record-stream node0.hca.page_walker=./a");
+  EXPECT_EQ(WEXITSTATUS(file.status), 2);
+  EXPECT_NE(
+      file.text.find("--record-stream node0.hca.page_walker=./a: ./a is the file of node0.hca.key_check already; name a file "
+                     "for each unit"),
+      std::string::npos)
+      << file.text;
+}
+
 TEST(swap, a_stream_of_no_unit_is_refused) {
   EXPECT_NE(run("--record-stream node0.hca.port=x").text.find("'node0.hca.port' is not a unit whose stream can be recorded"),
             std::string::npos);

@@ -16,7 +16,11 @@ void append(item_stream& to, const item_stream& s) {
 
 unit_recorder::unit_recorder(const std::string& unit, const std::string& file, const char* bench, frequency clock,
                              std::uint64_t seed)
-    : sc_module(sc_core::sc_module_name("stream_recorder")), unit_(unit), file_(file), bench_(bench), clock_(clock) {
+    : sc_module(sc_core::sc_module_name(sc_core::sc_gen_unique_name("stream_recorder"))),
+      unit_(unit),
+      file_(file),
+      bench_(bench),
+      clock_(clock) {
   options_.seed = seed;
   options_.stall = 0;
 }
