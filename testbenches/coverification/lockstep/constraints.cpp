@@ -177,6 +177,22 @@ item_stream constraints::generate(const options& o) const {
   return {};
 }
 
+std::string mostly_events(const std::string& unit) {
+  const std::uint32_t events = kinds_of_events(unit);
+  if (events == 0) return "";
+  const auto kinds = item_kinds(unit);
+  std::string text;
+  for (unsigned k = 0; k < kinds.size(); ++k) {
+    if (kinds_of_memory(unit) >> k & 1) continue;
+    text.append(text.empty() ? "kind = " : ", ").append(kinds[k]).append((events >> k & 1) != 0 ? "*80" : "");
+  }
+  return text;
+}
+
+item_stream draw(const std::string& unit, const options& o) {
+  return constraints(unit, o.events ? mostly_events(unit) : "").generate(o);
+}
+
 std::string constraints::why_few(const std::vector<tally>& tallies, std::size_t kept, std::size_t drawn) const {
   const auto worst = static_cast<std::size_t>(
       std::max_element(tallies.begin(), tallies.end(), [](const tally& a, const tally& b) { return a.rejected < b.rejected; }) -

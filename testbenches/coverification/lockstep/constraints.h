@@ -60,4 +60,9 @@ class constraints {
   std::vector<term> terms_;
 };
 
+// Returns the constraint of a stream in which events outweigh requests; empty = the unit has no events.
+std::string mostly_events(const std::string& unit);
+// Returns the stream of the options, of events or not.
+item_stream draw(const std::string& unit, const options& o);
+
 }  // namespace hcasim::lockstep

@@ -61,6 +61,39 @@ INSTANTIATE_TEST_SUITE_P(units, constrain,
                                            constrained{"context_cache", "kind = fetch*3, update; hold = 0..5, 100"},
                                            constrained{"doorbell", "kind = sq, blueflame; gap = 4..9"}));
 
+class events : public ::testing::TestWithParam<const char*> {};
+
+// Events are more than half of the items that are answered, and both sides are alike in them.
+TEST_P(events, outweigh_and_are_answered_alike) {
+  const std::string unit = GetParam();
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    options o = random_options(4'000);
+    o.events = true;
+    o.seed = seed;
+    const item_stream s = draw(unit, o);
+    const auto of = [&](std::uint32_t kinds) {
+      return std::count_if(s.begin(), s.end(), [&](const item& i) { return (kinds >> kind_of(i) & 1) != 0; });
+    };
+    EXPECT_GT(of(kinds_of_events(unit)), of(~(kinds_of_events(unit) | kinds_of_memory(unit)))) << seed;
+    const report r = run_isolated(unit, s, o);
+    EXPECT_EQ(r.problem, "") << seed;
+    EXPECT_EQ(r.differences, 0U) << seed;
+    EXPECT_EQ(out_of_bounds(unit, r, o), "") << seed;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(units, events, ::testing::Values("key_check", "page_walker", "context_cache", "qpc_cache"));
+
+TEST(streams, of_events_are_of_units_that_have_some) {
+  const auto named = [](const std::string& unit, bool storms) {
+    const auto kinds = streams_for(unit, storms);
+    return std::any_of(kinds.begin(), kinds.end(), [](const stream_kind& k) { return std::string(k.name) == "events"; });
+  };
+  EXPECT_TRUE(named("key_check", false));
+  EXPECT_FALSE(named("key_check", true));
+  EXPECT_FALSE(named("doorbell", false));
+}
+
 TEST(constraints, draw_gaps_by_weight) {
   const constraints c("key_check", "gap = 0..1*9, 50\nkind = check");
   const item_field gap = field_of("key_check", "gap");

@@ -177,7 +177,7 @@ TEST(faults, of_rare_doorbells_are_found_by_every_run) {
     for (std::uint64_t seed = 1; seed <= (full ? 20U : 1U); ++seed) {
       std::string problem;
       std::uint64_t before = 0;
-      for (const stream_kind& k : default_streams) {
+      for (const stream_kind& k : streams_for("doorbell", false)) {
         if (!problem.empty()) break;
         options o = with_stream({}, k, 100'000, false);
         o.seed = seed;

@@ -44,13 +44,15 @@ struct unit_items {
   std::string_view unit;
   std::span<const std::string_view> kinds;
   std::uint32_t of_memory;
+  std::uint32_t of_events;
   std::span<const item_field> fields;
 };
-constexpr unit_items all_units[] = {{"doorbell", write_kinds, 0x80, of_writes},
-                                    {"key_check", key_kinds, 0x30, of_keys},
-                                    {"context_cache", context_kinds, 0x140, of_contexts},
-                                    {"qpc_cache", context_kinds, 0x140, of_contexts},
-                                    {"page_walker", walk_kinds, 0x8, of_walks}};
+constexpr std::uint32_t changed_entries = 0x28c;  // drop, replace, update, renew
+constexpr unit_items all_units[] = {{"doorbell", write_kinds, 0x80, 0, of_writes},
+                                    {"key_check", key_kinds, 0x30, 0xc, of_keys},
+                                    {"context_cache", context_kinds, 0x140, changed_entries, of_contexts},
+                                    {"qpc_cache", context_kinds, 0x140, changed_entries, of_contexts},
+                                    {"page_walker", walk_kinds, 0x8, 0x6, of_walks}};
 
 const unit_items& items_of(std::string_view unit) {
   for (const unit_items& u : all_units) {
@@ -67,6 +69,10 @@ std::span<const std::string_view> item_kinds(std::string_view unit) {
 
 std::uint32_t kinds_of_memory(std::string_view unit) {
   return items_of(unit).of_memory;
+}
+
+std::uint32_t kinds_of_events(std::string_view unit) {
+  return items_of(unit).of_events;
 }
 
 std::span<const item_field> item_fields(std::string_view unit) {

@@ -30,6 +30,8 @@ struct item_field {
 std::span<const std::string_view> item_kinds(std::string_view unit);
 // Returns the kinds that set memory, a bit each. They have no answer.
 std::uint32_t kinds_of_memory(std::string_view unit);
+// Returns the kinds that change what requests find: drains, drops, changes. 0 = the unit has requests alone.
+std::uint32_t kinds_of_events(std::string_view unit);
 std::span<const item_field> item_fields(std::string_view unit);
 inline unsigned kind_of(const item& i) {
   return i[0] & 0xff;

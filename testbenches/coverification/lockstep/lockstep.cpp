@@ -18,6 +18,7 @@
 #include <sstream>
 
 #include "testbenches/coverification/lockstep/both_waves.h"
+#include "testbenches/coverification/lockstep/item_fields.h"
 #include "testbenches/coverification/lockstep/search.h"
 #include "testbenches/coverification/lockstep/stream_cover.h"
 #include "tlm/base/ending.h"
@@ -205,9 +206,18 @@ report comparison::finish() {
   return r;
 }
 
+std::vector<stream_kind> streams_for(const std::string& unit, bool storms) {
+  std::vector<stream_kind> kinds;
+  for (const stream_kind& k : default_streams) {
+    if (!k.events || (!storms && kinds_of_events(unit) != 0)) kinds.push_back(k);
+  }
+  return kinds;
+}
+
 options with_stream(options o, const stream_kind& k, std::uint64_t requests, bool storms) {
   o.how = k.how;
   o.storms = k.storms || (storms && k.how == mode::random);
+  o.events = k.events;
   o.requests = std::max<std::uint64_t>(requests / k.part, 1);
   return o;
 }

@@ -41,6 +41,7 @@ struct options {
   // Mode random: storms of long stalls, crowded tables and odd values, with which latencies drift apart. Mode full: floods,
   // which overflow the doorbell unit's FIFO, and offer another unit one request more than the unit holds.
   bool storms = false;
+  bool events = false;                   // mode random: events outweigh requests (constraints.h)
   unsigned fault = 0;                    // seeded fault of the RTL; needs the design with faults
   bool instrumented = false;             // the design with waveforms, assertions and faults
   bool covered = false;                  // the design with coverage, waveforms and assertions
@@ -67,17 +68,22 @@ struct stream_kind {
   mode how;
   bool storms;
   std::uint64_t part;
+  bool events = false;
 };
 inline constexpr stream_kind default_streams[] = {{"single", mode::single, false, 10},
                                                   {"full", mode::full, false, 10},
                                                   {"floods", mode::full, true, 10},
+                                                  {"events", mode::random, false, 10, true},
                                                   {"random", mode::random, false, 1}};
+// Returns the kinds of streams of a unit. `storms`: those in place of the last stream, and none of events.
+std::vector<stream_kind> streams_for(const std::string& unit, bool storms);
 // Returns the options of a stream; `storms`: storms in place of the last stream.
 options with_stream(options o, const stream_kind& k, std::uint64_t requests, bool storms);
 inline const char* stream_name(const options& o) {
   return o.how == mode::single ? "single"
          : o.how == mode::full ? (o.storms ? "floods" : "full")
          : o.storms            ? "storms"
+         : o.events            ? "events"
                                : "random";
 }
 

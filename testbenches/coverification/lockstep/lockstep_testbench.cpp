@@ -23,7 +23,7 @@ class lockstep_testbench final : public testbench {
     k.text("unit", unit_,
            "doorbell, key_check, context_cache, qpc_cache (context_cache with entries of 256 bytes), page_walker, or all");
     k.count("requests", requests_, 1, 1e9,
-            "random requests for each unit; a tenth of that one at a time, in full pipelines and in floods");
+            "random requests for each unit; a tenth of that one at a time, in full pipelines, in floods and among events");
     k.ratio("stall", stall_, 0, 0.9, "of each stream, for each cycle, in the random streams");
     k.flag("storms", storms_, "the random streams with long stalls, crowds and odd values; their latencies mean nothing");
     k.cycles("max_error", bounds_.mean, 0, 1e6,
@@ -98,7 +98,7 @@ class lockstep_testbench final : public testbench {
     }
     if (!constrain_.empty() && units.size() > 1) throw input_error("constrain: of one unit; say which with --unit");
     for (const std::string& unit : units) {
-      for (const lockstep::stream_kind& kind : lockstep::default_streams) {
+      for (const lockstep::stream_kind& kind : lockstep::streams_for(unit, storms_)) {
         lockstep::options o = lockstep::with_stream({}, kind, requests_, storms_);
         o.seed = context.seed();
         o.stall = stall_;
@@ -108,7 +108,7 @@ class lockstep_testbench final : public testbench {
         o.limits = limits_of(unit);
         o.instrumented = fault_ != 0;
         o.covered = coverage_;
-        const bool random = o.how == lockstep::mode::random;
+        const bool random = o.how == lockstep::mode::random && !o.events;
         if (!random && !constrain_.empty()) continue;
         if (coverage_ && random) o.coverage_file = (context.folder() / (unit + ".dat")).string();
         compare(context, rows, unit, drawn(unit, o), o);
@@ -131,7 +131,7 @@ class lockstep_testbench final : public testbench {
   }
   [[nodiscard]] lockstep::item_stream drawn(const std::string& unit, const lockstep::options& o) const {
     try {
-      return lockstep::constraints(unit, constrain_).generate(o);
+      return constrain_.empty() ? lockstep::draw(unit, o) : lockstep::constraints(unit, constrain_).generate(o);
     } catch (const std::invalid_argument& e) {
       throw input_error(e.what());
     }

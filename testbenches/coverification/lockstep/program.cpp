@@ -150,14 +150,15 @@ bool compare(const std::string& unit, const item_stream& s, const options& o, ar
 bool compare_all(const std::string& unit, arguments& a) {
   const constraints limits(unit, a.constrain);
   bool ok = true;
-  for (const stream_kind& kind : default_streams) {
+  for (const stream_kind& kind : streams_for(unit, a.storms)) {
     options o = with_stream(a.o, kind, a.requests, a.storms);
-    if (o.how != mode::random && !limits.empty()) continue;
-    if (o.how != mode::random) {  // only the longest stream writes files
+    const bool longest = o.how == mode::random && !o.events;
+    if (!longest && !limits.empty()) continue;
+    if (!longest) {  // only the longest stream writes files
       o.coverage_file.clear();
       o.vcd.clear();
     }
-    ok &= compare(unit, limits.generate(o), o, a);
+    ok &= compare(unit, limits.empty() ? draw(unit, o) : limits.generate(o), o, a);
   }
   return ok;
 }
