@@ -248,7 +248,7 @@ class sweep {
   std::deque<std::uint64_t> round_;  // points that the searches wait for
 };
 
-// Axes and metrics of the points, as a table.
+// Axes and metrics of the points, as a table; with `what_if` also what binds each point.
 std::string results_table(const study& s, result_file& results) {
   constexpr std::size_t shown = 60;
   std::vector<std::vector<std::string>> rows(1);
@@ -260,6 +260,12 @@ std::string results_table(const study& s, result_file& results) {
   std::string columns;
   for (const study_axis& a : s.axes()) columns += fmt::format(", \"{}\"", a.name);
   for (const metric& m : s.metrics()) columns += fmt::format(", \"{}\"", m.name);
+  const std::size_t numbers = rows[0].size();
+  if (s.what_if_pattern()) {
+    rows[0].emplace_back("binding");
+    right.push_back(false);
+    columns += ", (SELECT json_extract(gains, '$.binding') FROM what_ifs WHERE what_ifs.id = results.id)";
+  }
   results.query(fmt::format("SELECT status{} FROM results ORDER BY id LIMIT {}", columns, shown + 1), [&](const auto& row) {
     std::vector<std::string> line;
     for (std::size_t i = 1; i < row.size(); ++i) {
@@ -267,7 +273,10 @@ std::string results_table(const study& s, result_file& results) {
       char* end = nullptr;
       const double v = std::strtod(row[i].c_str(), &end);
       const bool number = !row[i].empty() && *end == 0;
-      line.push_back(axis ? row[i] : number ? number_text(v) : row[0] == "passed" ? "-" : row[0]);
+      line.push_back(axis || (i > numbers && !row[i].empty()) ? row[i]
+                     : number                                 ? number_text(v)
+                     : row[0] == "passed"                     ? "-"
+                                                              : row[0]);
     }
     rows.push_back(std::move(line));
   });

@@ -184,6 +184,9 @@ TEST_F(what_if_program, the_report_of_a_study_that_asks_for_it_shows_it) {
                              "metrics: {rate: {figure: message_rate}}\nwhat_if: packet_interval\n";
   const outcome sweep = real_hcasim("sweep s.yaml -o out");
   ASSERT_EQ(sweep.status, 0) << sweep.text;
+  static const std::regex bound(
+      R"(interval +rate +binding *\n +3 cycles +[0-9.]+ +- *\n +300 cycles +[0-9.]+ +node\*\.hca\.responder\.packet_interval *\n)");
+  EXPECT_TRUE(std::regex_search(sweep.text, bound)) << sweep.text;
   const json report = json::parse(real_hcasim("report out --json").text);
   ASSERT_EQ(report["what_if"].size(), 2U);
   EXPECT_TRUE(report["what_if"][0]["binding"].is_null());
