@@ -1,6 +1,7 @@
 #include "testbenches/program/description/idle_knobs.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include <fmt/format.h>
@@ -14,6 +15,21 @@ struct idle_reason {
   std::string knob;
   std::string mend;
 };
+
+// A knob and the one beside it, `by`, which switches the knob off: by any other value than `value` (`needs`), or by `value`.
+struct dependent_knob {
+  std::string_view knob;
+  std::string_view by;
+  std::string_view value;
+  bool needs;
+};
+constexpr std::array<dependent_knob, 7> dependent_knobs{{{"link.max_delay", "link.delay", "0", false},
+                                                         {"pcie.switch_latency", "pcie.has_switch", "true", true},
+                                                         {"command_unit.key_seed", "command_unit.key_byte", "random", true},
+                                                         {"doorbell.blueflame_lines", "doorbell.blueflame_max", "0 B", false},
+                                                         {"doorbell.blueflame_buffer", "doorbell.blueflame_max", "0 B", false},
+                                                         {"doorbell.blueflame_stall", "doorbell.blueflame_max", "0 B", false},
+                                                         {"seed", "policy", "random", true}}};
 
 bool has_text(const knob_tree& tree, const std::string& path, std::string_view text) {
   const knob_tree::leaf* const l = tree.find(path);
@@ -32,9 +48,24 @@ std::string part_left_out(const knob_tree& tree, const std::string& path) {
   return {};
 }
 
+// Looks for a knob beside `path` by which the latter is off.
+std::optional<idle_reason> switched_off_beside(const knob_tree& tree, const std::string& path) {
+  for (const dependent_knob& d : dependent_knobs) {
+    if (!path.ends_with(d.knob)) continue;
+    const std::size_t begin = path.size() - d.knob.size();
+    if (begin != 0 && path[begin - 1] != '.') continue;
+    const std::string by = path.substr(0, begin).append(d.by);
+    const knob_tree::leaf* const l = tree.find(by);
+    if (!l || (l->text() == d.value) == d.needs) continue;
+    return idle_reason{by, d.needs ? fmt::format("{}: {}", by, d.value) : "another " + by};
+  }
+  return std::nullopt;
+}
+
 // Returns the knob that switches `path` off; nothing = `path` matters.
 std::optional<idle_reason> switched_off(const knob_tree& tree, const std::string& path) {
   if (std::string knob = part_left_out(tree, path); !knob.empty()) return idle_reason{knob, "another " + knob};
+  if (auto beside = switched_off_beside(tree, path)) return beside;
   std::string group = path;
   for (std::size_t dot = group.rfind('.'); dot != std::string::npos; dot = group.rfind('.')) {
     const bool of_rtl = group.substr(0, dot).ends_with(".rtl");

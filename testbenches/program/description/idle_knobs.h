@@ -1,7 +1,7 @@
 // Knobs that cannot matter because another knob switches their group off. A group is off when its flag `enabled` is false, or
 // its `kind` or `implementation` is `none`, or its number of `units` is 0. A group `rtl` is off when the `implementation`
 // beside the group is `model`. Knobs `llc_...` are off when `llc_size` is 0, `map_...` when `map_sets` is, and so on. A new
-// knob of such a group needs nothing more.
+// knob of such a group needs nothing more. Single knobs that another one switches off stand in a table (`dependent_knobs`).
 #pragma once
 
 #include <functional>

@@ -49,6 +49,13 @@ TEST_F(idle_knobs, are_refused_with_the_knob_that_makes_use_of_them) {
   refused("--set node1.hca.icm.map_ways=8", "has no effect while node1.hca.icm.map_sets is 0; write another");
   refused("--set node1.beside=node0 --set node1.host.copy_rate='8 Gb/s'",
           "has no effect at an adapter in the host of node0; write it for that node");
+  refused("--set 'link.max_delay=3 us'", "link.max_delay: has no effect while link.delay is 0; write another link.delay");
+  refused("--set 'node*.pcie.switch_latency=3 ns'", "while node0.pcie.has_switch is false; write node0.pcie.has_switch: true");
+  refused("--set node0.hca.command_unit.key_seed=3", "while node0.hca.command_unit.key_byte is counter");
+  refused("--set node0.hca.mrc_cache.seed=3",
+          "while node0.hca.mrc_cache.policy is lru; write node0.hca.mrc_cache.policy: random");
+  refused("--set node*.hca.doorbell.blueflame_max='0 B' --set node*.hca.doorbell.blueflame_buffer=3",
+          "while node0.hca.doorbell.blueflame_max is 0 B; write another");
   refused("--from '1 us'", "--from: nothing is recorded");
 }
 
@@ -60,6 +67,8 @@ TEST_F(idle_knobs, are_taken_when_they_matter_somewhere) {
   taken("--set node0.hca.icm.map_sets=16 --set node0.hca.icm.map_ways=2");
   taken("--set node1.beside=node0 --set 'node*.host.copy_rate=8 Gb/s'");
   taken("--set preset=connectx4");
+  taken("--set link.delay=0.01 --set 'link.max_delay=3 us'");
+  taken("--set node1.hca.mrc_cache.policy=random --set 'node*.hca.mrc_cache.seed=3'");
 }
 
 TEST_F(idle_knobs, a_resolved_description_runs_again) {
