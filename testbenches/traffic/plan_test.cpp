@@ -251,12 +251,12 @@ INSTANTIATE_TEST_SUITE_P(
                 }},
         spoiled{"flows.reads.read_depth", "the adapters allow 16; lower it, or raise node*.hca.command_unit.max_read_depth",
                 [](auto& o) { first(o).read_depth = 17; }},
-        spoiled{"flows.reads.read_depth", "there are no READs and no atomics",
+        spoiled{"flows.reads.read_depth", "there are no READs and no atomics; add a weight, or remove it",
                 [](auto& o) {
                   mix(o, {operation::write});
                   first(o).read_depth = 4;
                 }},
-        spoiled{"flows.reads.service_level", "all levels share the one lane; write link.virtual_lanes: 2 or more",
+        spoiled{"flows.reads.service_level", "all levels share the one lane; write link.virtual_lanes: 2 or more, or remove it",
                 [](auto& o) { first(o).service_level = 1; }},
         spoiled{"flows.reads.inline", "a bind has no payload to send; add write or send, or remove it", [](auto& o) {
                   mix(o, {operation::bind});
