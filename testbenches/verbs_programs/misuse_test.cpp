@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 
 #include "testbenches/verbs_programs/channel/channel.h"
@@ -166,10 +167,14 @@ TEST_F(misuse, an_unknown_sleep_is_named) {
 }
 
 TEST_F(misuse, a_run_that_waits_for_ever_shows_what_its_programs_said) {
+  const auto begun = std::chrono::steady_clock::now();
   const outcome o =
       run("sh -c 'echo so far; mkfifo " + folder_ / "fifo" + "; exec 3<>" + folder_ / "fifo" + "; read word <&3'");
   EXPECT_EQ(o.status, 1);
+  EXPECT_NE(o.text.find("nothing has come from outside for 10 s; "), std::string::npos) << o.text;
   EXPECT_NE(o.text.find("waits for descriptors (1); program0 said 'so far' last (program0.txt)"), std::string::npos) << o.text;
+  const auto took = std::chrono::steady_clock::now() - begun;
+  EXPECT_LT(took, std::chrono::seconds(18)) << "the message says 10 s";
 }
 
 // Ctrl-C ends a run in order, and the programs' output is kept.

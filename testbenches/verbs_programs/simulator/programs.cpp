@@ -310,7 +310,9 @@ bool programs::await_looks() {
 
 bool programs::wait_outside() {
   constexpr int patience = 10000;  // ms
-  if (waiting_.wait_outside(patience, now() + config_.time.out_of_band)) return true;
+  constexpr int after_looks = 1000;
+  const bool looked = looked_at_ == statistics_.requests.value();
+  if (waiting_.wait_outside(looked ? after_looks : patience, now() + config_.time.out_of_band)) return true;
   if (is_interrupted()) {
     interrupt();
   } else if (await_looks()) {

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 
@@ -89,7 +90,9 @@ bool waiting::wait_outside(int milliseconds, ps t) {
   const bool hidden =
       std::any_of(sleepers_.begin(), sleepers_.end(), [](const sleeper* s) { return s->unknown || s->signals != 0; });
   if (!hidden) return static_cast<bool>(look(t, milliseconds, false));
-  for (int waited = 0; waited < milliseconds; ++waited) {
+  using clock = std::chrono::steady_clock;
+  const clock::time_point end = clock::now() + std::chrono::milliseconds(milliseconds);
+  while (clock::now() < end) {
     if (look(t, 1, true)) return true;
   }
   return false;
