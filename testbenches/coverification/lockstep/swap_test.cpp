@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "testbenches/program/places/places.h"
@@ -262,6 +263,34 @@ TEST(swap, a_unit_counts_the_coverage_of_its_rtl) {
     EXPECT_GT(lines_of(folder + "/system." + node + ".hca.completion.vcd").size(), 100U) << "with a waveform beside it";
   }
   std::filesystem::remove_all(folder);
+}
+
+// Points of a study have a folder each, and trials of a what-if leave the run's files alone.
+TEST(swap, files_of_rtl_in_runs_beside_each_other_are_apart) {
+  namespace fs = std::filesystem;
+  const fs::path folder = ::testing::TempDir() + "apart" + std::to_string(getpid());
+  fs::create_directories(folder);
+  const std::string unit = "node1.hca.key_check";
+  const auto waves = [&](const std::string& part) { return folder / part / ("system." + unit + ".vcd"); };
+  std::ofstream(folder / "s.yaml") << "base: {testbench: ping, " << unit
+                                   << ": {implementation: rtl, rtl: {trace: " << (folder / "waves").string() << "}}}\n"
+                                   << "axes: {way: {knob: link.propagation, values: [10 ns, 500 ns]}}\n"
+                                   << "metrics: {t: {figure: WRITE}}\n";
+  const outcome sweep = run_program(places::program, fmt::format("sweep {0}/s.yaml -o {0}/out", folder.string()));
+  EXPECT_EQ(sweep.status, 0) << sweep.text;
+  EXPECT_NE(file_content(waves("waves/point_1")), file_content(waves("waves/point_2")));
+  EXPECT_GT(lines_of(waves("waves/point_1").string()).size(), 100U);
+  EXPECT_FALSE(fs::exists(waves("waves")));
+  const auto tried = [&](const std::string& part, const std::string& more) {
+    const outcome o = run_program(
+        places::program,
+        fmt::format("run ping --no-trace -o {0}/{1}_out --set {2}.implementation=rtl --set {2}.rtl.trace={0}/{1} {3}",
+                    folder.string(), part, unit, more));
+    EXPECT_EQ(o.status, 0) << o.text;
+    return file_content(waves(part));
+  };
+  EXPECT_EQ(tried("tried", "--what-if link.propagation"), tried("plain", ""));
+  fs::remove_all(folder);
 }
 
 TEST(swap, the_ways_rtl_is_run_are_knobs) {

@@ -11,6 +11,7 @@
 
 #include "testbenches/program/execution/execute.h"
 #include "testbenches/program/execution/prepare.h"
+#include "testbenches/program/execution/rtl_files.h"
 #include "testbenches/program/recording/resources.h"
 
 namespace hcasim {
@@ -76,6 +77,7 @@ std::string variant_runs::in_child(std::uint64_t id) const {
     // Never deleted: taking a simulation apart costs more than ending its process.
     auto& run = *new prepared_run(testbench_, where, machine_);
     run.apply(d);
+    write_no_rtl_files(run.tree());
     auto& context = *new run_context(run.machine(), run.seed(), folder);
     run_guarded(run.bench(), context);
     context.measurement().finish(now());

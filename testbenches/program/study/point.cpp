@@ -6,6 +6,7 @@
 #include "testbenches/program/description/resolved.h"
 #include "testbenches/program/execution/execute.h"
 #include "testbenches/program/execution/prepare.h"
+#include "testbenches/program/execution/rtl_files.h"
 #include "testbenches/program/execution/what_if.h"
 #include "testbenches/program/recording/resources.h"
 #include "testbenches/program/recording/statistics_series.h"
@@ -155,6 +156,7 @@ point_record run_point(const study& s, std::uint64_t id, platform_factory machin
     r.testbench = run.name();
     run.apply(d);
     r.description = compact(resolved_json(run.tree()));
+    write_rtl_files_into(run.tree(), fmt::format("point_{}", id));
     // One job at a time: as many points as cores run at once.
     what_if* relieving = s.what_if_pattern() ? new what_if(d, run, machine, scratch, *s.what_if_pattern(), 1) : nullptr;
     const point_breakdown& breakdown = *new point_breakdown(s.metrics());
