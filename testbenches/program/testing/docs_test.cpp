@@ -312,6 +312,17 @@ TEST(docs, sample_ping_of_the_readme_is_a_run) {
   expect_sample("ping", "\nREAD\n");
 }
 
+TEST(docs, readme_lists_every_testbench) {
+  const std::string page = file_content(source / "README.md");
+  const json all = json::parse(hcasim("list --json").text);
+  std::size_t listed = 0;
+  for (const json& t : all) {
+    EXPECT_NE(page.find("| `" + t.at("name").get<std::string>() + "` | "), std::string::npos) << t.at("name");
+    ++listed;
+  }
+  EXPECT_GT(listed, 20U);
+}
+
 // The page of runs lists all systems, and all presets with their links and claimed experiments.
 TEST(docs, presets_and_systems_are_listed) {
   std::map<std::string, std::string> rows;
