@@ -176,6 +176,21 @@ TEST_F(traffic_description, cores_stall_when_their_combining_buffers_are_full) {
   EXPECT_GT(read_time(""), 3 * read_time("--set node*.host.combining_buffers=10"));
 }
 
+// Messages without a receive come again after the RNR timer of 10 us.
+TEST_F(traffic_description, few_receives_make_senders_wait) {
+  file("    s: {from: clients, to: servers, pattern: incast, send: 1, size: 64 B, window: 8}\n");
+  const auto rate_of = [](const std::string& more) {
+    const outcome o = run("t.yaml --set 'traffic.measure=400 us' " + more);
+    EXPECT_EQ(o.status, 0) << o.text;
+    return result()["figures"]["message_rate"]["value"].get<double>();
+  };
+  const double plenty = rate_of("");
+  const double few = rate_of("--set traffic.flows.s.receives=1");
+  EXPECT_LT(few, 0.5 * plenty);
+  EXPECT_GT(few, 3 / 12.0) << "three senders, each at least once in a wait";
+  EXPECT_NEAR(rate_of("--set traffic.flows.s.receives=16"), plenty, 1e-9) << "as without";
+}
+
 TEST_F(traffic_description, a_flow_without_a_message_fails_the_run) {
   const std::string often = "    often: {from: clients, to: servers, pattern: incast, write: 1}\n";
   const auto told = [&](const std::string& flow, const std::string& mend) {

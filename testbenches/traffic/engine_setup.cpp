@@ -85,7 +85,7 @@ receiver_settings& engine::make_receiver(std::size_t flow, std::size_t host, pro
   r.record = &records_[flow];
   r.host = host;
   r.header = f.options.service == transport::ud ? HCA_GRH_BYTES : 0;
-  r.depth = std::min(2 * f.depth() * (shared ? qps : 1), largest_receive_queue);
+  r.depth = f.options.receives != 0 ? f.options.receives : std::min(2 * f.depth() * (shared ? qps : 1), largest_receive_queue);
   const std::uint64_t bytes = std::max<std::uint64_t>(f.longest + HCA_GRH_BYTES, virtual_memory::page);
   r.buffer = memory.region(p, f.options.memory, bytes, page_policy::scattered);
   const bool own = f.options.cqs == queue_use::own && f.options.service != transport::xrc;

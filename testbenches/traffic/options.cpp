@@ -65,6 +65,8 @@ void flow_options::posting_knobs(knob_visitor& k) {
 void flow_options::target_knobs(knob_visitor& k) {
   k.choice("cqs", cqs, {"shared", "own"}, "one completion queue for the QPs of a thread, or one for each");
   k.flag("shared_receives", shared_receives, "the QPs of a target take receives from shared queues");
+  k.count("receives", receives, 0, 4096,
+          "posted on each receive queue, and one more for each that completes; 0: twice the messages under way");
   k.count("srqs", srqs, 1, 4096, "shared queues of a target: its QPs are dealt out in turn, and the messages of XRC");
   k.count("members", members, 0, HCA_GROUP_MEMBERS,
           "UD: each QP sends to a multicast group of its own with so many QPs of the target; 0: to one QP");

@@ -106,6 +106,7 @@ struct flow_options {
   std::uint32_t moderation_time = 0;
   queue_use cqs = queue_use::shared;
   bool shared_receives = false;
+  std::uint32_t receives = 0;
   std::uint32_t srqs = 1;
   std::uint32_t members = 0;
   std::uint32_t regions = 1;

@@ -222,6 +222,10 @@ class flow_planner {
   }
 
   void check_receives() const {
+    require(o_.receives == 0 || out_.receives(), "receives",
+            "no message of the mix takes a receive; add send or write_imm, or remove it");
+    require(o_.receives == 0 || !needs_key(out_.keyed()), "receives",
+            "each key of the window has its receives; write window: N, or remove it");
     require(!o_.shared_receives || out_.receives(), "shared_receives",
             "no message of the mix takes a receive; add send or write_imm, or remove it");
     const bool shared = o_.shared_receives || (o_.service == transport::xrc && out_.receives());

@@ -249,6 +249,16 @@ INSTANTIATE_TEST_SUITE_P(
                   first(o).service = transport::uc;
                   first(o).rnr_timer = 4;
                 }},
+        spoiled{"flows.reads.receives", "no message of the mix takes a receive; add send or write_imm, or remove it",
+                [](auto& o) {
+                  mix(o, {operation::write});
+                  first(o).receives = 4;
+                }},
+        spoiled{"flows.reads.receives", "each key of the window has its receives; write window: N, or remove it",
+                [](auto& o) {
+                  mix(o, {operation::bind_write});
+                  first(o).receives = 4;
+                }},
         spoiled{"flows.reads.read_depth", "the adapters allow 16; lower it, or raise node*.hca.command_unit.max_read_depth",
                 [](auto& o) { first(o).read_depth = 17; }},
         spoiled{"flows.reads.read_depth", "there are no READs and no atomics; add a weight, or remove it",

@@ -36,7 +36,8 @@ axis mixes() {
           set("bind=1") + " " + set("write=1"),
           set("send=1") + " " + set("transport=ud") + " " + set("members=2") + " " + set("global_routes=true"),
           set("send=1") + " " + set("read=1") + " " + set("shared_receives=true") + " " + set("srqs=2") + " " +
-              set("global_routes=true") + " " + set("rnr_timer=4") + " " + set("timeout=12") + region};
+              set("global_routes=true") + " " + set("receives=3") + " " + set("rnr_timer=4") + " " + set("timeout=12") +
+              region};
 }
 
 std::vector<axis> axes() {
