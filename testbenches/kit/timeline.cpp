@@ -139,8 +139,14 @@ void timeline::begin(ps t, const std::string& active) {
   mark(t, active, "begin");
 }
 
+std::uint16_t timeline::number_of(const std::string& name) {
+  const auto [place, added] = numbers_.try_emplace(name, static_cast<std::uint16_t>(names_.size()));
+  if (added) names_.push_back(&place->first);
+  return place->second;
+}
+
 void timeline::mark(ps t, const std::string& active, const std::string& what) {
-  crossings_.push_back({t, active, what});
+  crossings_.push_back({t, number_of(active), number_of(what)});
 }
 
 void timeline::end(ps t) {
@@ -148,7 +154,7 @@ void timeline::end(ps t) {
   end_ = t;
 }
 
-std::vector<crossing> timeline::crossings() const {
+std::vector<timeline::crossing> timeline::in_order() const {
   std::vector<crossing> sorted;
   for (const crossing& c : crossings_) {
     if (c.at >= begin_ && c.at <= end_) sorted.push_back(c);
@@ -158,21 +164,31 @@ std::vector<crossing> timeline::crossings() const {
 }
 
 std::vector<share> timeline::shares() const {
-  std::vector<share> list;
-  const std::vector<crossing> all = crossings();
+  std::vector<std::uint16_t> units;
+  std::vector<ps> times(names_.size(), ps(0));
+  std::vector<bool> entered(names_.size());
+  const std::vector<crossing> all = in_order();
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const ps until = i + 1 < all.size() ? all[i + 1].at : end_;
-    auto found = std::find_if(list.begin(), list.end(), [&](const share& s) { return s.unit == all[i].unit; });
-    if (found == list.end()) found = list.insert(list.end(), {all[i].unit, ps(0)});
-    found->time += until - all[i].at;
+    const std::uint16_t unit = all[i].unit;
+    if (!entered[unit]) units.push_back(unit);
+    entered[unit] = true;
+    times[unit] += (i + 1 < all.size() ? all[i + 1].at : end_) - all[i].at;
   }
-  std::erase_if(list, [](const share& s) { return s.time == ps(0); });
+  std::vector<share> list;
+  for (const std::uint16_t unit : units) {
+    if (times[unit] != ps(0)) list.push_back({*names_[unit], times[unit]});
+  }
   return list;
 }
 
-std::string timeline::text() const {
+std::string timeline::text(std::size_t most) const {
   std::string lines;
-  for (const crossing& c : crossings()) lines += std::to_string((c.at - begin_).count()) + " " + c.unit + ": " + c.what + "\n";
+  const std::vector<crossing> all = in_order();
+  for (std::size_t i = 0; i < std::min(all.size(), most); ++i) {
+    const crossing& c = all[i];
+    lines += std::to_string((c.at - begin_).count()) + " " + *names_[c.unit] + ": " + *names_[c.what] + "\n";
+  }
+  if (all.size() > most) lines += "... and " + std::to_string(all.size() - most) + " more\n";
   return lines;
 }
 
