@@ -27,6 +27,13 @@ client::client(node& n, std::uint32_t node_number, outside_memory& bytes, activi
   memory.set_pin_limit(config.locked_memory);
 }
 
+void client::number_lives(std::uint64_t process) {
+  constexpr unsigned reuses = 12;  // bits left for later objects of a slot
+  const std::uint64_t life = process << reuses;
+  const auto begin = [life](auto&... of) { (of.first_life(life), ...); };
+  begin(contexts, pds, mrs, mws, dms, channels, cqs, qps, srqs, ahs, xrcds, connection_files, timer_files);
+}
+
 namespace {
 
 gid halves(const std::uint8_t* raw) {

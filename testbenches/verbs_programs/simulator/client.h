@@ -72,6 +72,9 @@ struct client {
   client(node& where, std::uint32_t number, outside_memory& bytes, activity& changes, const client_services& run,
          std::uint64_t seed);
 
+  // Gives its handles lives of their own: a forked child may name objects of its parent.
+  void number_lives(std::uint64_t process);
+
   // Destroys all objects left in the context, as the kernel does. Their handles are invalid then.
   int close(cpu& c, verbs::ibv_context* context);
   void close_all(cpu& c);

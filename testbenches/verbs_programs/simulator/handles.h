@@ -11,10 +11,12 @@ namespace hcasim::applications {
 template <class T>
 class handles {
  public:
+  // Sets the life that slots begin with.
+  void first_life(std::uint64_t life) { first_life_ = life & generation_mask; }
   channel::handle add(T* object) {
     if (free_.empty()) {
       free_.push_back(slots_.size());
-      slots_.push_back({});
+      slots_.push_back({nullptr, first_life_});
     }
     const std::size_t i = free_.back();
     free_.pop_back();
@@ -63,6 +65,7 @@ class handles {
     free_.push_back(i);
   }
 
+  std::uint64_t first_life_ = 0;
   std::vector<slot> slots_;
   std::vector<std::size_t> free_;
 };

@@ -176,6 +176,7 @@ programs::process* programs::process_of(const channel::hello& h, family& f) {
     end_process(*p);
   }
   auto made = std::make_unique<process>(f, *this, static_cast<std::uint32_t>(h.node), config_.seed + 2 * ++made_processes_);
+  made->verbs.number_lives(made_processes_ - 1);
   process* p = made.get();
   p->id = h.process;
   p->parent = h.parent;

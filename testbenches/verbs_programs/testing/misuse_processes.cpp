@@ -49,14 +49,20 @@ extern "C" long syscall(long number, ...) noexcept {
 
 void forked() {
   const opened o = open();
-  REQUIRE(ibv_reg_mr(o.pd, buffer, 4096, IBV_ACCESS_LOCAL_WRITE));
+  ibv_mr* const of_parent = ibv_reg_mr(o.pd, buffer, 4096, IBV_ACCESS_LOCAL_WRITE);
+  REQUIRE(of_parent);
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {
     ibv_device_attr a{};
     REQUIRE(ibv_query_device(o.context, &a) == EINVAL);  // the parent's
     const opened own = open();
-    REQUIRE(ibv_reg_mr(own.pd, buffer, 4096, IBV_ACCESS_LOCAL_WRITE));
+    ibv_mr* const mine = ibv_reg_mr(own.pd, buffer, 4096, IBV_ACCESS_LOCAL_WRITE);
+    REQUIRE(mine);
+    // The child's own objects do not take the place of its parent's.
+    REQUIRE(ibv_query_device(o.context, &a) == EINVAL);
+    REQUIRE(ibv_dereg_mr(of_parent) != 0);
+    REQUIRE(ibv_dereg_mr(mine) == 0);
     std::printf("child\n");
     std::fflush(stdout);
     _exit(7);
