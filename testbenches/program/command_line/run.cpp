@@ -128,6 +128,7 @@ class whole_run {
     out_->save("resolved.yaml", resolved_yaml(run_.tree(), run_.name(), description_.seed(), places::version));
     observe();
     context_.emplace(run_.machine(), description_.seed(), out_->temporary(), series_.get());
+    if (operations_) operations_->measured_by(context_->measurement());
     context_->on_measuring([this](ps from) {
       for (const auto& observer : o_.observers) observer->measuring(from);
     });

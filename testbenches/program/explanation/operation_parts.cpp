@@ -60,9 +60,7 @@ void operation_follower::finish(operations::iterator at, ps end) {
   live_.erase(at);
   if (o.fails) return;
   const std::string name = fmt::format("{} {}", transport_names[o.transport], span_words<work_request>::name(o.opcode));
-  totals& sum = kinds_[name];
-  ++sum.count;
-  sum.bytes += o.bytes;
+  totals one{1, o.bytes, {}};
   std::stable_sort(o.marks.begin(), o.marks.end(), [](const mark& x, const mark& y) { return x.at < y.at; });
   std::stable_sort(o.waits.begin(), o.waits.end(), [](const wait& x, const wait& y) { return x.begin < y.begin; });
   std::size_t m = 0;
@@ -81,15 +79,22 @@ void operation_follower::finish(operations::iterator at, ps end) {
     const wait* held_up = current[side_of(where)];
     if (held_up && held_up->end <= t) held_up = nullptr;
     if (held_up) next = std::min(next, held_up->end);
-    sum.time[held_up ? held_up->what : where] += next - t;
+    one.time[held_up ? held_up->what : where] += next - t;
     t = next;
   }
+  kinds_[name].add(one);
+  if (measurement_ && o.marks.front().at >= measurement_->running_since()) measured_[name].add(one);
+}
+
+void operation_follower::totals::add(const totals& o) {
+  count += o.count;
+  bytes += o.bytes;
+  for (std::size_t i = 0; i < parts; ++i) time[i] += o.time[i];
 }
 
 std::vector<waterfall> operation_follower::waterfalls() const {
   std::vector<std::pair<std::string, const totals*>> order;
-  order.reserve(kinds_.size());
-  for (const auto& [name, sum] : kinds_) order.emplace_back(name, &sum);
+  for (const auto& [name, sum] : measurement_ && measurement_->marked() ? measured_ : kinds_) order.emplace_back(name, &sum);
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second->count > b.second->count; });
   std::vector<waterfall> out;
   for (const auto& [name, sum] : order) {

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "testbenches/program/results/measurement.h"
 #include "testbenches/program/results/result.h"
 #include "tlm/base/kernel.h"
 #include "tlm/context.h"
@@ -30,6 +31,8 @@ class operation_follower : public sc_core::sc_module {
   operation_follower();
   ~operation_follower() override;
 
+  // Counts only operations of the measured parts, from the doorbell to the completion, if there are parts.
+  void measured_by(const measurement& m) { measurement_ = &m; }
   // Returns one waterfall for each kind of successful operation, the most frequent first.
   [[nodiscard]] std::vector<waterfall> waterfalls() const;
 
@@ -118,6 +121,8 @@ class operation_follower : public sc_core::sc_module {
     std::uint64_t count = 0;
     std::uint64_t bytes = 0;
     std::array<ps, parts> time{};
+
+    void add(const totals& o);
   };
   void end_of_elaboration() override;
   template <class P>
@@ -142,7 +147,9 @@ class operation_follower : public sc_core::sc_module {
   operations live_;
   std::map<std::uint32_t, queue> queues_;  // key: operation_queue()
   std::vector<std::shared_ptr<void>> taps_;
-  std::map<std::string, totals> kinds_;
+  std::map<std::string, totals> kinds_;     // of the whole run
+  std::map<std::string, totals> measured_;  // of its measured parts
+  const measurement* measurement_ = nullptr;
 };
 
 }  // namespace hcasim

@@ -39,6 +39,8 @@ class measurement {
   void keep_rows() { rows_.resize(collect().size()); }
   tally take_row(std::size_t i, ps t);
 
+  // Returns when the part that runs began; `never` = none runs.
+  [[nodiscard]] ps running_since() const { return running_ ? since_ : never; }
   // Returns whether the run has parts. After finish(), values are in the order of entries().
   [[nodiscard]] bool marked() const { return !parts_.empty(); }
   [[nodiscard]] const part& measured() const { return measured_; }  // all parts together

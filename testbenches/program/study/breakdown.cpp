@@ -19,6 +19,10 @@ point_breakdown::point_breakdown(const std::vector<metric>& metrics) {
   operations_ = std::make_unique<operation_follower>();
   commands_ = std::make_unique<command_follower>();
 }
+void point_breakdown::measured_by(const measurement& m) {
+  if (operations_) operations_->measured_by(m);
+}
+
 point_breakdown::~point_breakdown() = default;
 
 ordered_json point_breakdown::json(const result& r) const {

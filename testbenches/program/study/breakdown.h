@@ -13,6 +13,7 @@
 namespace hcasim {
 
 class command_follower;
+class measurement;
 class operation_follower;
 class run_context;
 
@@ -24,6 +25,8 @@ class point_breakdown {
   point_breakdown(const point_breakdown&) = delete;
   point_breakdown& operator=(const point_breakdown&) = delete;
 
+  // Counts only operations of the measured parts.
+  void measured_by(const measurement& m);
   // Returns {"RC WRITE": {"total": ns, "steps": [{unit, kind, ns}]}, ...}.
   [[nodiscard]] nlohmann::ordered_json json(const result& r) const;
 

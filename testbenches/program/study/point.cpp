@@ -159,9 +159,10 @@ point_record run_point(const study& s, std::uint64_t id, platform_factory machin
     write_rtl_files_into(run.tree(), fmt::format("point_{}", id));
     // One job at a time: as many points as cores run at once.
     what_if* relieving = s.what_if_pattern() ? new what_if(d, run, machine, scratch, *s.what_if_pattern(), 1) : nullptr;
-    const point_breakdown& breakdown = *new point_breakdown(s.metrics());
+    point_breakdown& breakdown = *new point_breakdown(s.metrics());
     statistics_series* series = series_of(s, run, scratch);
     run_context& context = *new run_context(run.machine(), run.seed(), scratch, series);
+    breakdown.measured_by(context.measurement());
     new metric_check(s.metrics());
     run_guarded(run.bench(), context);
     if (series && context.result().passed()) series->finish(context.measurement(), now());
