@@ -61,6 +61,12 @@ class message_rate final : public testbench {
     }
     check_until();
     if (o_.starts > o_.messages) throw input_error("parameters.starts: more parts than messages; lower it");
+    if (const std::uint32_t most = context.config().nodes.front().hca.command_unit.max_inline;
+        o_.send_inline && o_.size > most) {
+      throw input_error(fmt::format(
+          "parameters.inline: a WQE has room for {} B (node0.hca.command_unit.max_inline); lower size, or leave inline out",
+          most));
+    }
     if (o_.send_inline && operation_ == operation::read) throw input_error("parameters.inline: a READ has no payload to send");
     read_warm_up();
     o_.read = operation_ == operation::read;

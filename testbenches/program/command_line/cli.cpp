@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -47,6 +48,10 @@ std::string mended(const CLI::App& app, const CLI::ParseError& e) {
         return fmt::format("unknown option '{}'; {}", option, suggestion(option, option_names(*c), "options"));
       unexpected = extra;
     }
+    constexpr std::array units{"ps",  "ns", "us",  "ms",  "s",   "B",   "KiB",  "MiB",   "GiB",
+                               "TiB", "Hz", "kHz", "MHz", "GHz", "b/s", "Gb/s", "cycles"};
+    if (std::find(units.begin(), units.end(), unexpected) != units.end())
+      return fmt::format("unexpected argument '{0}'; write a value and its unit as one word, '4 {0}' or 4{0}", unexpected);
     if (!unexpected.empty()) return fmt::format("unexpected argument '{}'; {}", unexpected, help);
     for (const CLI::Option* o : c->get_options()) {
       const int most = o->get_items_expected_max();

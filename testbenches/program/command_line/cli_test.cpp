@@ -243,6 +243,8 @@ TEST_F(cli, bad_commands) {
   refused("run count_ticks twice -o out", "unexpected argument 'twice'; see 'hcasim run --help'");
   refused("run count_ticks -o out --ticks 5 --ticks 5", "--ticks is given 2 times; leave one");
   refused("run count_ticks -o out --ticks 5 -o other", "--output is given 2 times; leave one");
+  refused("run count_ticks -o out --tick_period 4 us",
+          "unexpected argument 'us'; write a value and its unit as one word, '4 us' or 4us");
   refused("run count_ticks --packets -o out", "--packets needs a value, and '-o' is an option; see 'hcasim run --help'");
   refused("run count_ticks -o --set node0.hca.mrc_cache.ways=8",
           "-o needs a value, and '--set' is an option; see 'hcasim run --help'");

@@ -93,21 +93,28 @@ const trial* binding(const what_if_gain& g, relief_kind kind) {
   return nullptr;
 }
 
+// Returns the advice to try the workload, which a run without a pattern leaves out.
+std::string more_requests(const what_if_gain& g, relief_kind kind) {
+  const bool more = kind == relief_kind::resource && !g.units.empty();
+  return more ? "; more requests at once may help: --what-if 'parameters.*'" : "";
+}
+
 std::string binding_text(const what_if_gain& g, relief_kind kind) {
   const trial* most = binding(g, kind);
   if (!g.why_not.empty()) return fmt::format("not known: {}", g.why_not);
   if (!most) {
     const std::string nothing = "none of the tried changes: no gain reaches " + percent(g.least);
-    const bool more = kind == relief_kind::resource && !g.units.empty();
-    return more ? nothing + "; more requests at once may help: --what-if 'parameters.*'" : nothing;
+    return nothing + more_requests(g, kind);
   }
   std::size_t which = 0;
   for (std::size_t i = 1; i < g.base.size(); ++i) {
     if (gain_of(g.base[i], most->values[i]) > gain_of(g.base[which], most->values[which])) which = i;
   }
   const headline& h = g.base[which];
-  return fmt::format("{}, {}: {} {} -> {} {}, {}", most->what.name, change_of(most->what), h.name, number_text(h.value),
-                     number_text(most->values[which].value), h.unit, gain_percent(most->gain));
+  constexpr double small = 0.1;  // of the resource that gains most: the workload may bind more than any
+  return fmt::format("{}, {}: {} {} -> {} {}, {}{}", most->what.name, change_of(most->what), h.name, number_text(h.value),
+                     number_text(most->values[which].value), h.unit, gain_percent(most->gain),
+                     most->gain < small ? more_requests(g, kind) : "");
 }
 
 namespace {
