@@ -176,6 +176,14 @@ TEST_F(traffic_description, cores_stall_when_their_combining_buffers_are_full) {
   EXPECT_GT(read_time(""), 3 * read_time("--set node*.host.combining_buffers=10"));
 }
 
+// The driver's tables have room for the regions of all flows; the adapter's own table is too small here.
+TEST_F(traffic_description, tables_grow_with_the_regions_of_all_flows) {
+  const std::string flow = "{from: clients, to: servers, pattern: incast, write: 1, regions: 600000}\n";
+  file("    first: " + flow + "    second: " + flow);
+  EXPECT_EQ(run("t.yaml --set node*.hca.command_unit.log_mrs=4").status, 1);
+  EXPECT_NE(file_content("out/resolved.yaml").find("log_mrs: 21\n"), std::string::npos);
+}
+
 // Messages without a receive come again after the RNR timer of 10 us.
 TEST_F(traffic_description, few_receives_make_senders_wait) {
   file("    s: {from: clients, to: servers, pattern: incast, send: 1, size: 64 B, window: 8}\n");

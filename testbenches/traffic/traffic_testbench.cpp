@@ -110,6 +110,9 @@ class traffic_testbench final : public testbench, public named_members {
     for (const traffic::planned_flow& f : plan_.flows) {
       o.qps += f.qps_at(node);
       o.cqs += f.options.cqs == traffic::queue_use::own ? f.qps_at(node) : f.options.threads + 1;
+      o.keys += f.options.threads + 1;  // of payloads and receives
+      const std::vector<std::size_t> targets = f.targets();
+      if (std::find(targets.begin(), targets.end(), node) != targets.end()) o.keys += f.options.regions;
     }
     for (const replay::trace_qp& q : trace_.qps) o.qps += q.node == node ? 1 : 0;
     return o;
